@@ -1,0 +1,50 @@
+# `make help` lists what can be done here. Nothing needs root or Docker unless it says so.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+DISTS := libs/protos libs/kit libs/client services/parser services/runner services/judge services/analyzer
+SOURCES := $(addsuffix /src,libs/kit libs/client $(filter services/%,$(DISTS)))
+
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | column -t -s '|'
+
+# ---- set-up ----
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Firetrial needs Python 3.11 or newer; set PYTHON=… to one (found: $$($(PYTHON) --version))"; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "Install your system's python3-venv package, then try again."; exit 1; }
+
+.venv/.run: requirements.lock $(addsuffix /pyproject.toml,$(DISTS)) tools/locked.py | .venv/bin/python
+	@echo "installing into .venv …"
+	@$(BIN)/python tools/locked.py pyproject.toml:build $(notdir $(DISTS:%=firetrial-%)) > .venv/run.txt
+	@$(PIP) --require-hashes -r .venv/run.txt
+	@$(PIP) --no-build-isolation $(addprefix -e ,$(DISTS))
+	@touch $@
+
+.venv/.dev: .venv/.run
+	@$(BIN)/python tools/locked.py pyproject.toml:dev > .venv/dev.txt
+	@$(PIP) --require-hashes -r .venv/dev.txt
+	@touch $@
+
+setup: .venv/.dev  ## make .venv with everything, tools for developers included
+
+# ---- contracts ----
+STUBS := libs/protos/src
+proto: .venv/.dev  ## regenerate the stubs from proto/
+	@find $(STUBS)/firetrial -name '*_pb2*' -delete
+	@$(BIN)/python -m grpc_tools.protoc -I proto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
+	  --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --python_out=$(STUBS) --grpc_python_out=$(STUBS) \
+	  --mypy_out=quiet:$(STUBS) --mypy_grpc_out=quiet:$(STUBS) $$(cd proto && find firetrial -name '*.proto' | sort)
+
+proto-check: proto  ## lint the contracts and prove that the stubs are theirs
+	@$(BIN)/buf lint proto
+	@git diff --exit-code -- $(STUBS) && test -z "$$(git ls-files --others --exclude-standard -- $(STUBS))" || \
+	  { echo "the committed stubs differ from proto/: run make proto and commit"; exit 1; }
+
+lock:  ## resolve all dependencies anew into requirements.lock
+	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
+	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --no-emit-package firetrial-kit --no-emit-package firetrial-protos --upgrade -o requirements.lock
