@@ -93,7 +93,8 @@ def about_baseline(means: Means) -> str:
             f"Without label noise, accuracy goes down as k goes up: {clean[0]:.1f}% at k = {ks[0]}, "
             f"but only {clean[-1]:.1f}% at k = {ks[-1]}."
         )
-    return f"Without label noise, a larger k does not lower accuracy; k = {best(means, 0)[0]} is the most accurate."
+    winner = best(means, 0)[0]
+    return f"Without label noise, a larger k does not lower accuracy; k = {winner} is the most accurate."
 
 
 def about_steps(means: Means) -> str:
