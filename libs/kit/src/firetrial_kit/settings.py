@@ -1,0 +1,122 @@
+"""Settings from the environment, checked in one go.
+
+A service reads `FIRETRIAL_<SERVICE>_<FIELD>` and, where that is unset, `FIRETRIAL_<FIELD>`,
+so that four services in one process can share most settings and differ in their credentials.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+S = TypeVar("S", bound="Settings")
+
+
+class SettingsError(Exception):
+    """What is wrong with the environment: one line for each bad variable."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("bad settings:\n" + "\n".join(f"  {problem}" for problem in problems))
+        self.problems = problems
+
+
+class Settings(BaseModel):
+    """Base of all settings: immutable, and nothing unknown is let through."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str], service: str = "") -> Self:
+        """Read the settings of `service` from `environ`. Raises SettingsError listing every bad variable."""
+        prefixes = [f"FIRETRIAL_{service.upper()}_"] if service else []
+        prefixes.append("FIRETRIAL_")
+        names = {field: _name(environ, prefixes, field) for field in cls.model_fields}
+        values = {field: environ[name] for field, name in names.items() if environ.get(name)}
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SettingsError([_explain(names, fault) for fault in error.errors()]) from None
+
+
+def _name(environ: Mapping[str, str], prefixes: list[str], field: str) -> str:
+    candidates = [prefix + field.upper() for prefix in prefixes]
+    return next((name for name in candidates if environ.get(name)), candidates[-1])
+
+
+def _explain(names: Mapping[str, str], fault: Mapping[str, object]) -> str:
+    location = fault["loc"]
+    field = str(location[0]) if isinstance(location, tuple) and location else ""
+    secret = "secret" in field or "password" in field
+    value = "" if secret or not field else f" (found {str(fault['input'])[:80]!r})"
+    return f"{names.get(field, 'settings')}: {fault['msg']}{value}"
+
+
+def _address(value: str) -> str:
+    host, separator, port = value.rpartition(":")
+    if not separator or not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError("must be host:port, for example 127.0.0.1:50051; port 0 takes a free one")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+def is_loopback(address: str) -> bool:
+    """Whether `host:port` can be reached from this machine only."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class CommonSettings(Settings):
+    """What each service needs, whatever it does."""
+
+    nats_url: str = "nats://127.0.0.1:4222"
+    nats_user: str = ""
+    nats_password: SecretStr = SecretStr("")
+    # file:///absolute/path, http://host:port or https://host:port of an S3-compatible store
+    objects_url: str = ""
+    s3_access_key: str = ""
+    s3_secret_key: SecretStr = SecretStr("")
+    s3_region: str = "us-east-1"
+    # Put before each of the four bucket names, so that installations can share a store.
+    bucket_prefix: str = ""
+    rpc_address: Address = "127.0.0.1:0"
+    metrics_address: Address = "127.0.0.1:0"
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    # Clients must show a certificate signed by this authority.
+    tls_client_ca: Path | None = None
+    # Written once the service answers: {"pid", "rpc", "metrics"}.
+    ports_file: Path | None = None
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    # Seconds without a sign of life after which a message is given to another.
+    ack_wait: float = Field(default=30.0, ge=1, le=3600)
+    # Deliveries after which a message is failed for good.
+    max_deliver: int = Field(default=10, ge=1, le=1000)
+    # Seconds that work in hand may take to end after SIGTERM.
+    drain: float = Field(default=20.0, ge=0, le=86400)
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        if not self.objects_url.startswith(("file:///", "http://", "https://")):
+            raise ValueError(
+                f"FIRETRIAL_OBJECTS_URL must be file:///path, http://host:port or https://host:port "
+                f"(found {self.objects_url!r})"
+            )
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("FIRETRIAL_TLS_CERT and FIRETRIAL_TLS_KEY go together: set both or neither")
+        if not is_loopback(self.rpc_address) and (self.tls_cert is None or self.tls_client_ca is None):
+            raise ValueError(
+                f"FIRETRIAL_RPC_ADDRESS {self.rpc_address} can be reached from other machines: set "
+                "FIRETRIAL_TLS_CERT, FIRETRIAL_TLS_KEY and FIRETRIAL_TLS_CLIENT_CA, or listen on 127.0.0.1"
+            )
+        return self

@@ -1,0 +1,55 @@
+"""What all tests share: needs that turn into skips or failures, and real servers, started once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import servers
+
+from firetrial_kit.objects import GRANTS
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+def _has(name: str) -> str:
+    """Why `name` cannot be had here, or ""."""
+    if name == "shared":
+        return "" if (SHARED / "firebench").is_dir() else f"no reference inputs at {SHARED}"
+    if name == "docker":
+        return "" if os.environ.get("DOCKER_HOST") else "no Docker engine: DOCKER_HOST is not set"
+    found = shutil.which(name) or (servers.BIN / name).exists()
+    return "" if found else f"no program {name!r} on this machine"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    required = set(filter(None, os.environ.get("FIRETRIAL_REQUIRE", "").split(",")))
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            if why := _has(name):
+                (pytest.fail if name in required else pytest.skip)(why)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real reference inputs beside the checkout."""
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def nats_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real nats-server for the whole session."""
+    with servers.nats_server(tmp_path_factory.mktemp("nats")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.S3]:
+    """A real S3 server for the whole session, with one identity a service."""
+    grants = {name: (grant.read, grant.write) for name, grant in GRANTS.items()}
+    with servers.seaweedfs(tmp_path_factory.mktemp("s3"), grants) as s3:
+        yield s3

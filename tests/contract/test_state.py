@@ -1,0 +1,110 @@
+"""One suite for state, in memory and on a real JetStream."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.jetstream import JetStreamState, connect
+from firetrial_kit.records import Records
+from firetrial_kit.state import State
+from firetrial_kit.testing import InMemoryState
+
+
+@pytest.fixture(params=["memory", pytest.param("jetstream", marks=pytest.mark.needs("nats-server"))])
+async def state(request: pytest.FixtureRequest) -> AsyncIterator[State]:
+    if request.param == "memory":
+        yield InMemoryState()
+        return
+    client = await connect(request.getfixturevalue("nats_url"), name="test")
+    yield await JetStreamState.open(client, f"t_{secrets.token_hex(4)}")
+    await client.close()
+
+
+async def test_create_get_update(state: State) -> None:
+    assert await state.get("run.a") is None
+    first = await state.create("run.a", b"1")
+    with pytest.raises(FiretrialError) as fault:
+        await state.create("run.a", b"2")
+    assert fault.value.reason is Reason.ALREADY_EXISTS
+    second = await state.update("run.a", b"2", first)
+    entry = await state.get("run.a")
+    assert entry
+    assert (entry.key, entry.value, entry.revision) == ("run.a", b"2", second)
+    with pytest.raises(FiretrialError) as fault:
+        await state.update("run.a", b"3", first)
+    assert fault.value.reason is Reason.CONFLICT
+
+
+async def test_keys_of_any_alphabet_under_a_prefix(state: State) -> None:
+    for key in ("agent.codex@12ab", "agent.ünï code", "agents.other", "run.a.b"):
+        await state.create(key, b"{}")
+    assert await state.keys("agent") == ["agent.codex@12ab", "agent.ünï code"]
+    assert await state.keys("nothing") == []
+
+
+async def test_one_of_many_racers_creates(state: State) -> None:
+    tried = await asyncio.gather(
+        *(state.create("raced", str(number).encode()) for number in range(16)), return_exceptions=True
+    )
+    assert sum(isinstance(result, int) for result in tried) == 1
+
+
+async def test_watch_gives_what_is_there_and_what_comes(state: State) -> None:
+    await state.create("run.a", b"1")
+    await state.create("task.a", b"-")
+    seen: list[tuple[str, bytes]] = []
+
+    async def watch() -> None:
+        async for entry in state.watch("run."):
+            seen.append((entry.key, entry.value))
+
+    task = asyncio.create_task(watch())
+    async with asyncio.timeout(5):
+        while not seen:
+            await asyncio.sleep(0.01)
+        revision = (await state.get("run.a")).revision  # type: ignore[union-attr]
+        await state.update("run.a", b"2", revision)
+        await state.create("run.b", b"1")
+        while len(seen) < 3:
+            await asyncio.sleep(0.01)
+    task.cancel()
+    assert seen == [("run.a", b"1"), ("run.a", b"2"), ("run.b", b"1")]
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    name: str
+    value: int = 0
+
+
+async def test_records_change_by_compare_and_set_and_lose_nothing(state: State) -> None:
+    records = Records(state, "counter", Counter)
+    assert await records.create("c", Counter("c"))
+    assert not await records.create("c", Counter("other"))
+    await asyncio.gather(
+        *(records.change("c", lambda now: replace(now, value=now.value + 1)) for _ in range(10))
+    )
+    assert await records.get("c") == Counter("c", 10)
+    with pytest.raises(FiretrialError, match="there is no counter 'd'") as fault:
+        await records.change("d", lambda now: now)
+    assert fault.value.reason is Reason.NOT_FOUND
+
+
+async def test_pages(state: State) -> None:
+    records = Records(state, "counter", Counter)
+    for name in "edcba":
+        await records.create(name, Counter(name))
+    first, token = await records.page(2, "")
+    second, last = await records.page(0, token)
+    assert [record.name for record in first + second] == list("abcde")
+    assert (token, last) == ("b", "")
+    for size, bad in ((-1, ""), (1001, ""), (2, "nobody's")):
+        with pytest.raises(FiretrialError) as fault:
+            await records.page(size, bad)
+        assert fault.value.reason is Reason.INVALID
