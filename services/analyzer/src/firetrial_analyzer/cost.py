@@ -1,0 +1,81 @@
+"""What runs cost: time, memory, tokens, money. Unknown stays unknown and is counted."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from firetrial_analyzer.outcomes import USAGE_FIELDS, RunOutcome, check, latest_attempts
+from firetrial_analyzer.scores import Mean, mean_of
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A sum over every attempt, since a failed one is paid for too. None if no attempt knows the figure."""
+
+    total: float | None
+    known: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Sums over all attempts; seconds, tokens, USD. `max_rss_bytes` is the largest seen, not a sum."""
+
+    wall_seconds: Amount
+    cpu_seconds: Amount
+    max_rss_bytes: Amount
+    input_tokens: Amount
+    cached_tokens: Amount
+    output_tokens: Amount
+    usd: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class PerRun:
+    """Mean and std over the runs that enter the agent's score; coverage counts the known figures."""
+
+    wall_seconds: Mean
+    cpu_seconds: Mean
+    max_rss_bytes: Mean
+    input_tokens: Mean
+    cached_tokens: Mean
+    output_tokens: Mean
+    usd: Mean
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCost:
+    agent: str
+    attempts: int
+    spent: Spent
+    per_run: PerRun
+
+
+def costs(runs: Sequence[RunOutcome]) -> tuple[AgentCost, ...]:
+    """Cost per agent, ordered by agent. Raises InputError (see `outcomes.check`)."""
+    check(runs)
+    attempts = list(dict.fromkeys(runs))
+    return tuple(
+        _cost(agent, [run for run in attempts if run.agent == agent])
+        for agent in sorted({run.agent for run in attempts})
+    )
+
+
+def _cost(agent: str, attempts: Sequence[RunOutcome]) -> AgentCost:
+    counted = [run for run in latest_attempts(attempts) if run.outcome.counts]
+    spent = {name: _amount(name, _figures(attempts, name)) for name in USAGE_FIELDS}
+    per_run = {name: mean_of(_figures(counted, name)) for name in USAGE_FIELDS}
+    return AgentCost(agent, len(attempts), Spent(**spent), PerRun(**per_run))
+
+
+def _figures(runs: Sequence[RunOutcome], name: str) -> list[float | None]:
+    return [getattr(run.usage, name) for run in runs]
+
+
+def _amount(name: str, figures: Sequence[float | None]) -> Amount:
+    known = [figure for figure in figures if figure is not None]
+    unknown = len(figures) - len(known)
+    if not known:
+        return Amount(None, 0, unknown)
+    total = max(known) if name == "max_rss_bytes" else math.fsum(known)
+    return Amount(total, len(known), unknown)

@@ -1,0 +1,150 @@
+"""Means over repeats and over tasks, each with its coverage.
+
+Formulas (n runs counted, x in [0, 1]): mean = sum(x) / n; std = sqrt(sum((x - mean)^2) / n), the population
+form, which is the one that the FIRE-Bench tables use per task. An agent's mean is the mean of its task means,
+so a task with more repeats weighs no more. A failed agent counts as 0; a failed infrastructure, a failed
+judge and a cancelled run never count. Where nothing counts, mean and std are None.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, check, latest_attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Mean and population std over `counted` of `total` runs."""
+
+    mean: float | None
+    std: float | None
+    counted: int
+    total: int
+
+    @property
+    def coverage(self) -> str:
+        return f"{self.counted} of {self.total} runs"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMean:
+    """Mean over task means, with two spreads: between the tasks, and between repeats (mean over tasks)."""
+
+    mean: float | None
+    std_over_tasks: float | None
+    std_over_repeats: float | None
+    counted: int
+    total: int
+    tasks_counted: int
+    tasks_total: int
+
+    @property
+    def coverage(self) -> str:
+        return f"{self.counted} of {self.total} runs"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore:
+    task: str
+    agent: str
+    precision: Mean
+    recall: Mean
+    f1: Mean
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """Slots by the outcome of their latest attempt; `pending` were planned and have not ended."""
+
+    scored: int
+    agent_failed: int
+    infra_failed: int
+    judge_failed: int
+    cancelled: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentScore:
+    agent: str
+    precision: AgentMean
+    recall: AgentMean
+    f1: AgentMean
+    outcomes: OutcomeCounts
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Task scores ordered by (task, agent); agent scores by agent."""
+
+    tasks: tuple[TaskScore, ...]
+    agents: tuple[AgentScore, ...]
+
+
+def mean_of(values: Sequence[float | None]) -> Mean:
+    """The mean of the values that exist; each None lowers the coverage and nothing else."""
+    known = [value for value in values if value is not None]
+    mean, std = _moments(known)
+    return Mean(mean, std, len(known), len(values))
+
+
+def aggregate(runs: Sequence[RunOutcome], planned: Iterable[Slot] = ()) -> Scores:
+    """Scores of one experiment. `planned` slots without a run lower the coverage.
+
+    Raises InputError (see `outcomes.check`). The result does not depend on the order of `runs`.
+    """
+    check(runs)
+    by_slot: dict[Slot, RunOutcome | None] = dict.fromkeys(planned)
+    by_slot |= {run.slot: run for run in latest_attempts(runs)}
+    cells: dict[tuple[str, str], list[RunOutcome | None]] = defaultdict(list)
+    for slot in sorted(by_slot):
+        cells[slot.task, slot.agent].append(by_slot[slot])
+    tasks = tuple(_task_score(task, agent, cells[task, agent]) for task, agent in sorted(cells))
+    agents = tuple(
+        _agent_score(agent, [t for t in tasks if t.agent == agent], by_slot)
+        for agent in sorted({task.agent for task in tasks})
+    )
+    return Scores(tasks, agents)
+
+
+def _task_score(task: str, agent: str, runs: Sequence[RunOutcome | None]) -> TaskScore:
+    def over_repeats(metric: str) -> Mean:
+        return mean_of([run.score(metric) if run else None for run in runs])
+
+    return TaskScore(task, agent, over_repeats("precision"), over_repeats("recall"), over_repeats("f1"))
+
+
+def _agent_score(
+    agent: str, tasks: Sequence[TaskScore], by_slot: dict[Slot, RunOutcome | None]
+) -> AgentScore:
+    runs = [run for slot, run in by_slot.items() if slot.agent == agent]
+    return AgentScore(
+        agent,
+        _over_tasks([task.precision for task in tasks]),
+        _over_tasks([task.recall for task in tasks]),
+        _over_tasks([task.f1 for task in tasks]),
+        _count(runs),
+    )
+
+
+def _over_tasks(cells: Sequence[Mean]) -> AgentMean:
+    means = [cell.mean for cell in cells if cell.mean is not None]
+    mean, between = _moments(means)
+    within, _ = _moments([cell.std for cell in cells if cell.std is not None])
+    counted, total = sum(cell.counted for cell in cells), sum(cell.total for cell in cells)
+    return AgentMean(mean, between, within, counted, total, len(means), len(cells))
+
+
+def _count(runs: Sequence[RunOutcome | None]) -> OutcomeCounts:
+    outcomes = [run.outcome if run else None for run in runs]
+    return OutcomeCounts(*(outcomes.count(outcome) for outcome in (*Outcome, None)))
+
+
+def _moments(values: Sequence[float]) -> tuple[float | None, float | None]:
+    if not values:
+        return None, None
+    # fsum is exact, so the same runs in another order give the same bits.
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
