@@ -1,0 +1,77 @@
+"""What is let in: size, kind and encoding of a submitted file, checked before anything reads it."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import PurePath
+from typing import Literal
+
+from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
+
+MAX_BYTES = 64 * 1024 * 1024
+MAX_LINE = 1_000_000  # characters; no one writes longer paragraphs
+MAX_TEXT = 20_000_000  # characters
+
+Format = Literal["pdf", "markdown", "text"]
+ENDINGS: dict[str, Format] = {
+    ".pdf": "pdf",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "text",
+    ".text": "text",
+}
+_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "gzip data", b"BZh": "bzip2 data", b"\xfd7zXZ": "xz data"}
+
+
+def refuse(field: str, value: object, cure: str) -> FiretrialError:
+    """The error for a paper with one fault."""
+    return invalid("the paper", [Fault(field, str(value)[:200], cure)])
+
+
+def check_size(size: int, limit: int = MAX_BYTES) -> None:
+    """Raise TOO_LARGE (or INVALID for nothing at all) by the size alone, in bytes, before anything is read."""
+    if size <= 0:
+        raise refuse("size", f"{size} bytes", "the file is empty; give the paper's PDF, Markdown or text")
+    if size > limit:
+        fault = Fault("size", f"{size} bytes", f"at most {limit} bytes are read; leave out embedded media")
+        raise FiretrialError(Reason.TOO_LARGE, f"the paper is too large: {fault}", faults=[fault])
+
+
+def format_of(filename: str, data: bytes) -> Format:
+    """The format by the bytes and then by the name's ending. Raises INVALID where the two do not fit."""
+    ending = PurePath(filename).suffix.lower()
+    by_name = ENDINGS.get(ending)
+    if b"%PDF-" in data[:1024]:
+        return "pdf"
+    if by_name == "pdf":
+        raise refuse("file", filename, "is no PDF (it does not begin with %PDF-); give the PDF or another ending")
+    for magic, kind in _ARCHIVES.items():
+        if data.startswith(magic):
+            raise refuse("file", f"{filename}: {kind}", "unpack it and give the paper itself")
+    if by_name is None:
+        raise refuse("filename", filename, f"must end in {', '.join(ENDINGS)}")
+    return by_name
+
+
+def decode(data: bytes) -> str:
+    """Text from UTF-8 (or UTF-16 with its mark), newlines and compatible forms made one.
+
+    Raises INVALID for other encodings, for binary data and for lines or texts beyond the limits.
+    """
+    encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start}"
+        raise refuse("file", where, f"is not {encoding}; convert it (`iconv -t UTF-8`)") from error
+    if "\0" in text:
+        raise refuse("file", "NUL characters", "is binary data, not text; give the paper's text")
+    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
+    if len(text) > MAX_TEXT:
+        raise refuse("file", f"{len(text)} characters", f"at most {MAX_TEXT} characters are read")
+    longest = max(map(len, text.split("\n")))
+    if longest > MAX_LINE:
+        raise refuse("file", f"a line of {longest} characters", f"lines have at most {MAX_LINE} characters")
+    if not text.strip():
+        raise refuse("file", "white space only", "there is no text in it; give the paper itself")
+    return text
