@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.servers import S3
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.fs import FilesystemObjects
@@ -15,6 +13,7 @@ from firetrial_kit.objects import GRANTS, Objects
 from firetrial_kit.s3 import S3Objects
 from firetrial_kit.testing import InMemoryObjects
 from firetrial_kit.testing.objects import EVERYTHING
+from support.servers import S3
 
 
 class Stores:
@@ -34,13 +33,13 @@ class Stores:
 
 
 @pytest.fixture(params=["memory", "files", pytest.param("s3", marks=pytest.mark.needs("weed"))])
-async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stores]:
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     s3 = request.getfixturevalue("s3_server") if request.param == "s3" else None
     found = Stores(request.param, tmp_path, s3)
     admin = found.of("admin")
     if isinstance(admin, S3Objects):
         await admin.ensure_buckets()
-    yield found
+    return found
 
 
 async def test_what_is_put_is_got(stores: Stores, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def _identity(name: str, key: tuple[str, str], actions: list[str]) -> dict[str, 
 
 @contextmanager
 def seaweedfs(folder: Path, grants: Mapping[str, tuple[frozenset[str], frozenset[str]]]) -> Iterator[S3]:
-    """SeaweedFS standing in for MinIO, with one identity for each entry of `grants` (read, write) and `admin`."""
+    """SeaweedFS standing in for MinIO: one identity for each entry of `grants` (read, write), and `admin`."""
     folder.mkdir(parents=True, exist_ok=True)
     keys = {name: (f"AK{name}", f"secret-of-{name}") for name in [*grants, "admin"]}
     identities = [_identity("admin", keys["admin"], ["Admin", "Read", "Write", "List", "Tagging"])]
@@ -105,7 +105,7 @@ def seaweedfs(folder: Path, grants: Mapping[str, tuple[frozenset[str], frozenset
         if process.poll() is not None:
             raise RuntimeError(f"weed ended: {(folder / 'weed.log').read_text()[-2000:]}")
         try:
-            with urllib.request.urlopen(url, timeout=1):  # noqa: S310 - our own loopback server
+            with urllib.request.urlopen(url, timeout=1):
                 return True
         except urllib.error.HTTPError:
             return True

@@ -43,6 +43,7 @@ from firetrial_kit.state import Entry
 R = TypeVar("R")
 # Debian's 2.9 ignores options it does not know, so that what it promises does not hold.
 MIN_SERVER = (2, 10)
+_START = 10.0
 _FETCH = 2.0
 _QUIET = 20.0
 _DOWN = (nats.errors.Error, APIError, OSError, asyncio.TimeoutError)
@@ -64,18 +65,20 @@ async def connect(url: str, *, name: str, user: str = "", password: str = "") ->
 
     options: dict[str, Any] = {"user": user, "password": password} if user else {}
     try:
-        client = await nats.connect(
-            url,
-            name=name,
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=0.25,
-            connect_timeout=5,
-            allow_reconnect=True,
-            disconnected_cb=disconnected,
-            reconnected_cb=reconnected,
-            error_cb=error,
-            **options,
-        )
+        # The client itself would try for ever, and a service that waits looks like one that works.
+        async with asyncio.timeout(_START):
+            client = await nats.connect(
+                url,
+                name=name,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=0.25,
+                connect_timeout=5,
+                allow_reconnect=True,
+                disconnected_cb=disconnected,
+                reconnected_cb=reconnected,
+                error_cb=error,
+                **options,
+            )
     except _DOWN as fault:
         raise FiretrialError(
             Reason.UNAVAILABLE, f"no NATS server answers at {url}: {_said(fault)}"

@@ -137,7 +137,7 @@ class _Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         self._metrics = metrics
         self._log = log
 
-    async def intercept_service(
+    async def intercept_service(  # type: ignore[override]
         self,
         continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
         handler_call_details: grpc.HandlerCallDetails,

@@ -1,0 +1,173 @@
+"""The frame that every service runs in, on a real nats-server: health, reflection, errors, metrics, drain."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+import structlog
+from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from grpc_status import rpc_status
+
+from firetrial.judge.v1 import judge_service_pb2, judge_service_pb2_grpc
+from firetrial_kit import events
+from firetrial_kit.jetstream import JetStreamBus, connect
+from firetrial_kit.testing import ManualClock
+from support import servers
+
+pytestmark = pytest.mark.needs("nats-server")
+
+# A service as small as one can be: JudgeText does as its input says, one consumer sleeps and leaves a file.
+SERVICE = """
+    import asyncio, os, pathlib
+    from firetrial.judge.v1 import judge_service_pb2 as pb, judge_service_pb2_grpc as rpc
+    from firetrial_kit import events, service
+    from firetrial_kit.bus import Consumer
+    from firetrial_kit.errors import Fault, invalid
+
+    class Servicer(rpc.JudgeServiceServicer):
+        async def JudgeText(self, request, context):
+            if request.conclusion == "bad":
+                raise invalid("the text", [Fault("conclusion", "bad", "must be good")])
+            if request.conclusion == "bug":
+                raise ZeroDivisionError("secret detail")
+            if request.conclusion == "slow":
+                await asyncio.sleep(30)
+            return pb.JudgeTextResponse()
+        async def GetJudgement(self, request, context): ...
+        async def ListJudgements(self, request, context): ...
+
+    async def handle(message):
+        pathlib.Path(os.environ["MARK"] + ".begun").touch()
+        await asyncio.sleep(1)
+        pathlib.Path(os.environ["MARK"]).touch()
+
+    async def fail(message, error): ...
+
+    async def build(parts):
+        consumer = Consumer("frame-test", events.EVENTS, (events.subject("frame", "ping"),), handle, fail)
+        add = rpc.add_JudgeServiceServicer_to_server
+        return service.Service(
+            "judge", lambda server: server.add("firetrial.judge.v1.JudgeService", add, Servicer()), [consumer])
+
+    service.main({"judge": build}, os.environ)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    process: subprocess.Popen[bytes]
+    told: dict[str, str]
+    mark: Path
+    log: Path
+
+
+@pytest.fixture
+def frame(nats_url: str, tmp_path: Path) -> Iterator[Frame]:
+    script, ports, mark, log = (tmp_path / name for name in ("frame.py", "ports.json", "mark", "log"))
+    script.write_text(textwrap.dedent(SERVICE))
+    environ = {
+        **os.environ,
+        "FIRETRIAL_NATS_URL": nats_url,
+        "FIRETRIAL_OBJECTS_URL": f"file://{tmp_path}/objects",
+        "FIRETRIAL_PORTS_FILE": str(ports),
+        "MARK": str(mark),
+    }
+    with log.open("wb") as out:
+        process = subprocess.Popen([sys.executable, str(script)], env=environ, stderr=out)
+        servers.wait_for(ports.exists, "the service")
+        yield Frame(process, json.loads(ports.read_text()), mark, log)
+        servers.end(process)
+
+
+async def test_health_reflection_and_metrics(frame: Frame) -> None:
+    async with grpc.aio.insecure_channel(frame.told["rpc"]) as channel:
+        health = health_pb2_grpc.HealthStub(channel)
+        for name in ("", "firetrial.judge.v1.JudgeService"):
+            answer = await health.Check(health_pb2.HealthCheckRequest(service=name), timeout=5)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        reflection = reflection_pb2_grpc.ServerReflectionStub(channel)
+        asked = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+        async for answer in reflection.ServerReflectionInfo(asked, timeout=5):
+            names = [service.name for service in answer.list_services_response.service]
+            assert "firetrial.judge.v1.JudgeService" in names
+        stub = judge_service_pb2_grpc.JudgeServiceStub(channel)
+        await stub.JudgeText(judge_service_pb2.JudgeTextRequest(), timeout=5)
+    with urllib.request.urlopen(f"http://{frame.told['metrics']}/metrics") as page:  # noqa: ASYNC210
+        text = page.read().decode()
+    assert (
+        'firetrial_rpc_seconds_count{code="OK",method="/firetrial.judge.v1.JudgeService/JudgeText"} 1.0'
+        in text
+    )
+
+
+async def test_an_error_says_reason_and_field_and_a_bug_says_nothing_inside(frame: Frame) -> None:
+    async with grpc.aio.insecure_channel(frame.told["rpc"]) as channel:
+        stub = judge_service_pb2_grpc.JudgeServiceStub(channel)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.JudgeText(judge_service_pb2.JudgeTextRequest(conclusion="bad"), timeout=5)
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        status = rpc_status.from_call(caught.value)  # type: ignore[arg-type]
+        bad = error_details_pb2.BadRequest()
+        assert status.details[1].Unpack(bad)
+        assert bad.field_violations[0].field == "conclusion"
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.JudgeText(judge_service_pb2.JudgeTextRequest(conclusion="bug"), timeout=5)
+        assert caught.value.code() is grpc.StatusCode.INTERNAL
+        assert "secret detail" not in (caught.value.details() or "")
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await stub.JudgeText(judge_service_pb2.JudgeTextRequest(conclusion="slow"), timeout=0.5)
+        assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert "secret detail" in frame.log.read_text()
+
+
+async def test_sigterm_ends_what_is_in_hand_and_exits_0(frame: Frame, nats_url: str) -> None:
+    client = await connect(nats_url, name="test")
+    bus = JetStreamBus(client, structlog.get_logger())
+    payload = judge_service_pb2.JudgeTextRequest()
+    await bus.publish(events.fact("frame", "ping", str(frame.process.pid), payload, clock=ManualClock()))
+    begun = frame.mark.with_name("mark.begun")
+    async with asyncio.timeout(10):
+        while not begun.exists():
+            await asyncio.sleep(0.01)
+    frame.process.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(frame.process.wait, 15) == 0
+    assert frame.mark.exists()
+    await client.close()
+
+
+def test_bad_settings_are_listed_and_exit_2(tmp_path: Path) -> None:
+    environ = {**os.environ, "FIRETRIAL_ACK_WAIT": "x", "FIRETRIAL_OBJECTS_URL": "nowhere"}
+    script = tmp_path / "frame.py"
+    script.write_text(textwrap.dedent(SERVICE))
+    ended = subprocess.run([sys.executable, str(script)], env=environ, capture_output=True, timeout=30)
+    assert ended.returncode == 2
+    assert b"FIRETRIAL_ACK_WAIT" in ended.stderr
+    assert b"Traceback" not in ended.stderr
+
+
+def test_no_broker_is_one_clear_line_and_exit_1(tmp_path: Path) -> None:
+    environ = {
+        **os.environ,
+        "FIRETRIAL_NATS_URL": "nats://127.0.0.1:9",
+        "FIRETRIAL_OBJECTS_URL": f"file://{tmp_path}",
+    }
+    script = tmp_path / "frame.py"
+    script.write_text(textwrap.dedent(SERVICE))
+    ended = subprocess.run([sys.executable, str(script)], env=environ, capture_output=True, timeout=60)
+    assert ended.returncode == 1
+    assert b"no NATS server answers at nats://127.0.0.1:9" in ended.stderr
+    assert b"Traceback" not in ended.stderr
