@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.jetstream import JetStreamState, connect
+from firetrial_kit.jetstream import connect
+from firetrial_kit.kv import JetStreamState
 from firetrial_kit.records import Records
 from firetrial_kit.state import State
 from firetrial_kit.testing import InMemoryState

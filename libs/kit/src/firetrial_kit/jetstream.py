@@ -1,10 +1,9 @@
-"""Bus and state on NATS JetStream."""
+"""The bus on NATS JetStream, and the connection that it shares with the state."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -18,35 +17,24 @@ from nats.js import JetStreamContext
 from nats.js.api import (
     AckPolicy,
     ConsumerConfig,
-    KeyValueConfig,
     RetentionPolicy,
     StorageType,
     StreamConfig,
 )
-from nats.js.errors import (
-    APIError,
-    BadRequestError,
-    BucketNotFoundError,
-    KeyDeletedError,
-    KeyNotFoundError,
-    KeyWrongLastSequenceError,
-    NotFoundError,
-)
-from nats.js.kv import KeyValue
+from nats.js.errors import APIError, BadRequestError
 
 from firetrial_kit.bus import Consumer, Outgoing, Received, checked
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.events import EVENTS, STREAMS, WORK
 from firetrial_kit.settle import settle
-from firetrial_kit.state import Entry
 
 R = TypeVar("R")
 # Debian's 2.9 ignores options it does not know, so that what it promises does not hold.
 MIN_SERVER = (2, 10)
 _START = 10.0
 _FETCH = 2.0
-_QUIET = 20.0
-_DOWN = (nats.errors.Error, APIError, OSError, asyncio.TimeoutError)
+# What the client raises while the broker is away.
+DOWN = (nats.errors.Error, APIError, OSError, asyncio.TimeoutError)
 _EVENT_AGE = 14 * 24 * 3600.0
 
 
@@ -61,7 +49,7 @@ async def connect(url: str, *, name: str, user: str = "", password: str = "") ->
         log.info("nats reconnected")
 
     async def error(fault: Exception) -> None:
-        log.debug("nats error", error=_said(fault))
+        log.debug("nats error", error=said(fault))
 
     options: dict[str, Any] = {"user": user, "password": password} if user else {}
     try:
@@ -79,10 +67,8 @@ async def connect(url: str, *, name: str, user: str = "", password: str = "") ->
                 error_cb=error,
                 **options,
             )
-    except _DOWN as fault:
-        raise FiretrialError(
-            Reason.UNAVAILABLE, f"no NATS server answers at {url}: {_said(fault)}"
-        ) from fault
+    except DOWN as fault:
+        raise FiretrialError(Reason.UNAVAILABLE, f"no NATS server answers at {url}: {said(fault)}") from fault
     server = client.connected_server_version
     if (server.major, server.minor) < MIN_SERVER:
         await client.close()
@@ -93,15 +79,17 @@ async def connect(url: str, *, name: str, user: str = "", password: str = "") ->
     return client
 
 
-def _said(error: Exception) -> str:
+def said(error: Exception) -> str:
+    """What the error says, or its kind where it says nothing."""
     return str(error) or type(error).__name__
 
 
-async def _reach(what: str, call: Awaitable[R]) -> R:
+async def reach(what: str, call: Awaitable[R]) -> R:
+    """The call's result. Raises UNAVAILABLE naming `what` where the broker is away."""
     try:
         return await call
-    except _DOWN as error:
-        raise FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {what}: {_said(error)}") from error
+    except DOWN as error:
+        raise FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {what}: {said(error)}") from error
 
 
 class JetStreamBus:
@@ -124,8 +112,8 @@ class JetStreamBus:
                 duplicate_window=120,
             )
             with suppress(BadRequestError):  # it exists, made by another version: kept as its operator set it
-                await _reach(f"stream {name}", self._js.add_stream(config))
-            info = await _reach(f"stream {name}", self._js.stream_info(name))
+                await reach(f"stream {name}", self._js.add_stream(config))
+            info = await reach(f"stream {name}", self._js.stream_info(name))
             if info.config.retention != retention or subjects not in (info.config.subjects or []):
                 raise FiretrialError(
                     Reason.PRECONDITION,
@@ -136,7 +124,7 @@ class JetStreamBus:
     async def publish(self, message: Outgoing) -> None:
         checked(message)
         headers = {**message.headers, "Nats-Msg-Id": message.message_id}
-        await _reach(message.subject, self._js.publish(message.subject, message.data, headers=headers))
+        await reach(message.subject, self._js.publish(message.subject, message.data, headers=headers))
 
     async def consume(self, consumer: Consumer, stop: asyncio.Event) -> None:
         running: set[asyncio.Task[None]] = set()
@@ -144,9 +132,9 @@ class JetStreamBus:
             while not stop.is_set():
                 try:
                     await self._pump(consumer, stop, running)
-                except _DOWN as error:
+                except DOWN as error:
                     # The consumer itself may be gone (a wiped broker): made again on the next round.
-                    self._log.warning("consumer paused", consumer=consumer.name, error=_said(error))
+                    self._log.warning("consumer paused", consumer=consumer.name, error=said(error))
                     with suppress(asyncio.TimeoutError):
                         await asyncio.wait_for(stop.wait(), 1.0)
             if running:
@@ -180,7 +168,7 @@ class JetStreamBus:
                     running.add(task)
                     task.add_done_callback(running.discard)
         finally:
-            with suppress(*_DOWN):
+            with suppress(*DOWN):
                 await pull.unsubscribe()
 
     async def _fetch(
@@ -203,9 +191,9 @@ class JetStreamBus:
     async def _settle(self, message: Msg, consumer: Consumer) -> None:
         try:
             await settle(_JetStreamDelivery(message), consumer, self._log)
-        except _DOWN as error:
+        except DOWN as error:
             # Not settled, so the broker gives it again after the ack wait: the handler is ready for that.
-            self._log.warning("not settled", consumer=consumer.name, error=_said(error))
+            self._log.warning("not settled", consumer=consumer.name, error=said(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,97 +219,5 @@ class _JetStreamDelivery:
         await self.message.term()
 
     async def alive(self) -> None:
-        with suppress(*_DOWN):
+        with suppress(*DOWN):
             await self.message.in_progress()
-
-
-class JetStreamState:
-    """State in one KV bucket."""
-
-    def __init__(self, bucket: KeyValue) -> None:
-        self._bucket = bucket
-
-    @classmethod
-    async def open(cls, client: Client, bucket: str) -> JetStreamState:
-        """The bucket, made where it is missing."""
-        js = client.jetstream(timeout=5)
-        try:
-            return cls(await js.key_value(bucket))
-        except (NotFoundError, BucketNotFoundError):
-            made = js.create_key_value(KeyValueConfig(bucket=bucket, history=1))
-            return cls(await _reach(f"bucket {bucket}", made))
-
-    async def get(self, key: str) -> Entry | None:
-        try:
-            entry = await self._bucket.get(_encode(key))
-        except (KeyNotFoundError, KeyDeletedError):
-            return None
-        except _DOWN as error:
-            raise _down(key, error) from error
-        return Entry(key, entry.value or b"", entry.revision or 0)
-
-    async def create(self, key: str, value: bytes) -> int:
-        try:
-            return await self._bucket.create(_encode(key), value)
-        except KeyWrongLastSequenceError as error:
-            raise FiretrialError(Reason.ALREADY_EXISTS, f"{key} exists") from error
-        except _DOWN as error:
-            raise _down(key, error) from error
-
-    async def update(self, key: str, value: bytes, revision: int) -> int:
-        try:
-            return await self._bucket.update(_encode(key), value, last=revision)
-        except KeyWrongLastSequenceError as error:
-            raise FiretrialError(Reason.CONFLICT, f"{key} was changed by another") from error
-        except _DOWN as error:
-            raise _down(key, error) from error
-
-    async def keys(self, prefix: str) -> list[str]:
-        # The client's own keys() reads the whole bucket and filters by substring.
-        watcher = await _reach(prefix, self._bucket.watch(f"{_encode(prefix)}.>", meta_only=True))
-        found = []
-        try:
-            while (
-                entry := await _reach(prefix, watcher.updates(timeout=10))  # type: ignore[no-untyped-call]
-            ) is not None:
-                if not entry.operation:
-                    found.append(_decode(entry.key))
-        finally:
-            with suppress(*_DOWN):
-                await watcher.stop()  # type: ignore[no-untyped-call]
-        return sorted(found)
-
-    async def watch(self, key: str) -> AsyncIterator[Entry]:
-        subject = f"{_encode(key)}>" if key.endswith(".") else _encode(key)
-        seen: dict[str, int] = {}
-        while True:
-            # Opened anew after each quiet spell: a watcher does not survive every kind of reconnect.
-            watcher = await _reach(key, self._bucket.watch(subject))
-            try:
-                with suppress(nats.errors.TimeoutError):
-                    while True:
-                        entry = await watcher.updates(timeout=_QUIET)  # type: ignore[no-untyped-call]
-                        if (
-                            entry is None
-                            or entry.operation
-                            or (entry.revision or 0) <= seen.get(entry.key, 0)
-                        ):
-                            continue
-                        seen[entry.key] = entry.revision or 0
-                        yield Entry(_decode(entry.key), entry.value or b"", entry.revision or 0)
-            finally:
-                with suppress(*_DOWN):
-                    await watcher.stop()  # type: ignore[no-untyped-call]
-
-
-def _down(key: str, error: Exception) -> FiretrialError:
-    return FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {key}: {_said(error)}")
-
-
-def _encode(key: str) -> str:
-    """A key in the alphabet that NATS allows; "=" introduces the code of any other character."""
-    return re.sub(r"[^A-Za-z0-9_.\-]", lambda match: f"={ord(match[0]):06x}", key)
-
-
-def _decode(key: str) -> str:
-    return re.sub(r"=([0-9a-f]{6})", lambda match: chr(int(match[1], 16)), key)

@@ -26,6 +26,7 @@ from firetrial_kit.clock import Clock, SystemClock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.fs import FilesystemObjects
 from firetrial_kit.ids import digest
+from firetrial_kit.kv import JetStreamState
 from firetrial_kit.objects import GRANTS, Objects
 from firetrial_kit.s3 import S3Objects
 from firetrial_kit.settings import CommonSettings, SettingsError
@@ -111,7 +112,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
                 environ=environ,
                 settings=settings,
                 bus=bus,
-                state=await jetstream.JetStreamState.open(client, f"ft_{name}"),
+                state=await JetStreamState.open(client, f"ft_{name}"),
                 objects=open_objects(settings, name),
                 clock=SystemClock(),
                 registry=registry,

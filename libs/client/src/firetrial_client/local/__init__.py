@@ -45,7 +45,7 @@ def up(options: Options) -> None:
 
 
 def down(home: Home) -> bool:
-    """End everything that runs in `home`; False where nothing did. Raises StartError where it will not end."""
+    """End everything that runs in `home`; False where nothing did. Raises StartError where it stays."""
     pid = holder(home)
     if pid is None:
         return False

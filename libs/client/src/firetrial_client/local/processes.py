@@ -153,8 +153,7 @@ def s3_store(home: Home) -> Store:
     )
     grants: dict[str, dict[str, list[str]]] = json.loads(asked.stdout)
     keys = {name: (f"ft-{name}", secrets.token_urlsafe(24)) for name in [*grants, "admin"]}
-    rights = {name: [f"{verb}:{bucket}" for bucket in grant["read"] for verb in ("Read", "List")]
-              + [f"Write:{bucket}" for bucket in grant["write"]] for name, grant in grants.items()}  # fmt: skip
+    rights = {name: _rights(grant) for name, grant in grants.items()}
     rights["admin"] = ["Admin", "Read", "Write", "List"]
     identities = [
         {"name": name, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": rights[name]}
@@ -176,6 +175,12 @@ def s3_store(home: Home) -> Store:
     environ = {**os.environ, "TMPDIR": str(home.run)}
     process = Process("weed", argv, environ, home.logs / "weed.log", folder)
     return Store(process, f"http://127.0.0.1:{ports['s3']}", keys)
+
+
+def _rights(grant: Mapping[str, list[str]]) -> list[str]:
+    """A grant in SeaweedFS's words."""
+    read = [f"{verb}:{bucket}" for bucket in grant["read"] for verb in ("Read", "List")]
+    return read + [f"Write:{bucket}" for bucket in grant["write"]]
 
 
 def services(

@@ -1,0 +1,118 @@
+"""State in a JetStream key-value bucket."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import nats.errors
+from nats.aio.client import Client
+from nats.js.api import KeyValueConfig
+from nats.js.errors import (
+    BucketNotFoundError,
+    KeyDeletedError,
+    KeyNotFoundError,
+    KeyWrongLastSequenceError,
+    NotFoundError,
+)
+from nats.js.kv import KeyValue
+
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.jetstream import DOWN, reach, said
+from firetrial_kit.state import Entry
+
+# Seconds without a change after which a watch is opened anew.
+_QUIET = 20.0
+
+
+class JetStreamState:
+    """State in one KV bucket."""
+
+    def __init__(self, bucket: KeyValue) -> None:
+        self._bucket = bucket
+
+    @classmethod
+    async def open(cls, client: Client, bucket: str) -> JetStreamState:
+        """The bucket, made where it is missing."""
+        js = client.jetstream(timeout=5)
+        try:
+            return cls(await js.key_value(bucket))
+        except (NotFoundError, BucketNotFoundError):
+            made = js.create_key_value(KeyValueConfig(bucket=bucket, history=1))
+            return cls(await reach(f"bucket {bucket}", made))
+
+    async def get(self, key: str) -> Entry | None:
+        try:
+            entry = await self._bucket.get(_encode(key))
+        except (KeyNotFoundError, KeyDeletedError):
+            return None
+        except DOWN as error:
+            raise _away(key, error) from error
+        return Entry(key, entry.value or b"", entry.revision or 0)
+
+    async def create(self, key: str, value: bytes) -> int:
+        try:
+            return await self._bucket.create(_encode(key), value)
+        except KeyWrongLastSequenceError as error:
+            raise FiretrialError(Reason.ALREADY_EXISTS, f"{key} exists") from error
+        except DOWN as error:
+            raise _away(key, error) from error
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        try:
+            return await self._bucket.update(_encode(key), value, last=revision)
+        except KeyWrongLastSequenceError as error:
+            raise FiretrialError(Reason.CONFLICT, f"{key} was changed by another") from error
+        except DOWN as error:
+            raise _away(key, error) from error
+
+    async def keys(self, prefix: str) -> list[str]:
+        # The client's own keys() reads the whole bucket and filters by substring.
+        watcher = await reach(prefix, self._bucket.watch(f"{_encode(prefix)}.>", meta_only=True))
+        found = []
+        try:
+            while (
+                entry := await reach(prefix, watcher.updates(timeout=10))  # type: ignore[no-untyped-call]
+            ) is not None:
+                if not entry.operation:
+                    found.append(_decode(entry.key))
+        finally:
+            with suppress(*DOWN):
+                await watcher.stop()  # type: ignore[no-untyped-call]
+        return sorted(found)
+
+    async def watch(self, key: str) -> AsyncIterator[Entry]:
+        subject = f"{_encode(key)}>" if key.endswith(".") else _encode(key)
+        seen: dict[str, int] = {}
+        while True:
+            # Opened anew after each quiet spell: a watcher does not survive every kind of reconnect.
+            watcher = await reach(key, self._bucket.watch(subject))
+            try:
+                with suppress(nats.errors.TimeoutError):
+                    while True:
+                        entry = await watcher.updates(timeout=_QUIET)  # type: ignore[no-untyped-call]
+                        if (
+                            entry is None
+                            or entry.operation
+                            or (entry.revision or 0) <= seen.get(entry.key, 0)
+                        ):
+                            continue
+                        seen[entry.key] = entry.revision or 0
+                        yield Entry(_decode(entry.key), entry.value or b"", entry.revision or 0)
+            finally:
+                with suppress(*DOWN):
+                    await watcher.stop()  # type: ignore[no-untyped-call]
+
+
+def _away(key: str, error: Exception) -> FiretrialError:
+    return FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {key}: {said(error)}")
+
+
+def _encode(key: str) -> str:
+    """A key in the alphabet that NATS allows; "=" introduces the code of any other character."""
+    return re.sub(r"[^A-Za-z0-9_.\-]", lambda match: f"={ord(match[0]):06x}", key)
+
+
+def _decode(key: str) -> str:
+    return re.sub(r"=([0-9a-f]{6})", lambda match: chr(int(match[1], 16)), key)
