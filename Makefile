@@ -48,3 +48,34 @@ lock:  ## resolve all dependencies anew into requirements.lock
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
 	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
 	  --no-emit-package firetrial-kit --no-emit-package firetrial-protos --upgrade -o requirements.lock
+
+# ---- use ----
+demo: .venv/.run  ## run the whole path on the study that ships with the project, and show the report
+	@FIRETRIAL_HOME=$(CURDIR)/.firetrial $(BIN)/firetrial demo --out build/demo
+
+# ---- tests and checks ----
+test: .venv/.dev  ## run all tests
+	@$(BIN)/pytest
+
+lint: .venv/.dev  ## style, and how files are formatted
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: .venv/.dev  ## mypy, strict
+	@$(BIN)/mypy $(SOURCES) tests tools
+
+imports: .venv/.dev  ## who may import whom
+	@$(BIN)/lint-imports
+
+lock-check: .venv/.dev  ## the lock is hashed, names no host, and covers what the distributions ask for
+	@$(BIN)/python tools/check_lock.py
+
+isolated: .venv/.dev  ## each service alone: its own environment imports, passes its unit tests, lacks the others' packages
+	@for service in parser runner judge analyzer; do $(BIN)/python tools/isolated.py $$service || exit 1; done
+
+check: lint types imports proto-check lock-check demo isolated test  ## everything that CI runs, in CI's order
+
+clean:  ## remove what was built and what was run (.venv stays)
+	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+.PHONY: help setup proto proto-check lock demo test lint types imports lock-check isolated check clean

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 LOCK = Path(__file__).resolve().parents[1] / "requirements.lock"
@@ -30,9 +31,9 @@ def entries(text: str) -> list[tuple[str, str, frozenset[str]]]:
     return found
 
 
-def closure(text: str, roots: set[str]) -> str:
-    """The entries that `roots` ask for, and those that these ask for, in the lock's order."""
-    lock, wanted, grown = entries(text), set(roots), True
+def closure(text: str, roots: set[str], named: AbstractSet[str] = frozenset()) -> str:
+    """The entries that `roots` ask for, those `named`, and all that these ask for, in the lock's order."""
+    lock, wanted, grown = entries(text), set(roots) | named, True
     while grown:
         new = {name for name, _, askers in lock if askers & wanted} - wanted
         wanted |= new

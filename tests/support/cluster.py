@@ -1,0 +1,93 @@
+"""Four service processes on a real broker and a real S3 server, each with its own credentials."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from support import servers
+
+SERVICES = ("parser", "runner", "judge", "analyzer")
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The processes by service name; `endpoints` is what a client is told."""
+
+    folder: Path
+    nats_url: str
+    s3: servers.S3
+    environ: dict[str, str] = field(default_factory=dict)
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    ports: dict[str, int] = field(default_factory=dict)
+
+    def start(self, service: str) -> None:
+        """Start a service (again, on the port where clients know it) and wait until it answers."""
+        self.ports.setdefault(service, servers.free_port())
+        told = self.folder / f"{service}.json"
+        told.unlink(missing_ok=True)
+        access, secret = self.s3.keys[service]
+        environ = {
+            **os.environ,
+            "FIRETRIAL_NATS_URL": self.nats_url,
+            "FIRETRIAL_OBJECTS_URL": self.s3.url,
+            "FIRETRIAL_S3_ACCESS_KEY": access,
+            "FIRETRIAL_S3_SECRET_KEY": secret,
+            "FIRETRIAL_RPC_ADDRESS": f"127.0.0.1:{self.ports[service]}",
+            "FIRETRIAL_PORTS_FILE": str(told),
+            "FIRETRIAL_ACK_WAIT": "3",
+            "FIRETRIAL_DRAIN": "5",
+            "FIRETRIAL_RUNNER_WORK_DIR": str(self.folder / "work"),
+            **self.environ,
+        }
+        with (self.folder / f"{service}.log").open("ab") as log:
+            argv = [sys.executable, "-m", f"firetrial_{service}"]
+            process = subprocess.Popen(argv, env=environ, stdout=log, stderr=log, cwd=self.folder)
+        self.processes[service] = process
+
+        def answers() -> bool:
+            if process.poll() is not None:
+                raise RuntimeError(f"{service} ended: {self.log(service)[-3000:]}")
+            return told.exists()
+
+        servers.wait_for(answers, service, 60)
+
+    def kill(self, service: str) -> None:
+        """SIGKILL a service."""
+        servers.end(self.processes[service], signal.SIGKILL)
+
+    def log(self, service: str) -> str:
+        """All that a service has said."""
+        return (self.folder / f"{service}.log").read_text(errors="replace")
+
+    @property
+    def endpoints(self) -> str:
+        """What FIRETRIAL_ENDPOINT must be for a client of this cluster."""
+        return ",".join(f"{service}=127.0.0.1:{port}" for service, port in self.ports.items())
+
+    def metrics(self, service: str) -> str:
+        """host:port of a service's metrics."""
+        return str(json.loads((self.folder / f"{service}.json").read_text())["metrics"])
+
+
+@contextmanager
+def cluster(folder: Path, nats_url: str, s3: servers.S3, **environ: str) -> Iterator[Cluster]:
+    """A running cluster; each process is ended in good order, and must exit 0."""
+    found = Cluster(folder, nats_url, s3, environ)
+    try:
+        for service in SERVICES:
+            found.start(service)
+        yield found
+    finally:
+        for process in found.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in found.processes.values():
+            servers.end(process)
