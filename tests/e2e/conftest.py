@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import servers
-from support.cluster import Cluster, cluster
 
 from firetrial_kit.s3 import S3Objects
+from support import servers
+from support.cluster import Cluster, cluster
 
 STUDY = """# Sorting small arrays
 
