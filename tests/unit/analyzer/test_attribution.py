@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from firetrial_analyzer.attribution import FalsePositiveKind, attribute, overgeneralization
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 
@@ -12,8 +13,8 @@ TRUTH = (
 )
 
 
-def judged(text: str, verdict: Verdict = Verdict.NEUTRAL, match: str = "") -> Judgement:
-    return Judgement("run", (JudgedClaim("c1", text, verdict, match=match),), TRUTH)
+def judged(text: str, verdict: Verdict = Verdict.NEUTRAL, evidence: str = "") -> Judgement:
+    return Judgement("run", (JudgedClaim("c1", text, verdict, evidence=evidence),), TRUTH)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,8 @@ def test_a_neutral_claim_is_typed_by_its_words(
 
 
 def test_a_contradicted_claim_is_contradictory_however_it_is_worded() -> None:
-    (found,) = attribute(judged("Jupiter always has moons.", Verdict.CONTRADICTED, "t2")).false_positives
+    judgement = judged("Jupiter always has moons.", Verdict.CONTRADICTED, "k = 1 is as accurate as larger k")
+    (found,) = attribute(judgement).false_positives
     assert (found.kind, found.against) == (FalsePositiveKind.CONTRADICTORY, "t2")
 
 
@@ -57,14 +59,10 @@ def test_unscored_truth_is_not_missing() -> None:
     assert attribute(judgement).missing == ()
 
 
-def test_the_claim_that_the_judge_named_wins_over_the_wordings() -> None:
-    (found,) = attribute(judged("Distance weighting helps on every data set.", match="t1")).false_positives
+def test_the_judges_evidence_wins_over_the_wording() -> None:
+    text = "Distance weighting helps on every data set."
+    (found,) = attribute(judged(text, evidence="With 40% label noise, small k loses")).false_positives
     assert found.against == "t1"
-
-
-def test_an_unknown_match_falls_back_to_the_wordings() -> None:
-    (found,) = attribute(judged("Distance weighting makes large k slower.", match="gone")).false_positives
-    assert found.against == "t3"
 
 
 def test_without_any_truth_a_claim_is_held_against_nothing() -> None:

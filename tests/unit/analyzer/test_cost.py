@@ -12,9 +12,9 @@ def run(
 def test_unknown_stays_unknown_and_is_counted() -> None:
     (cost,) = costs([run("a", 0, Usage(wall_seconds=2.0, usd=0.5)), run("a", 1, Usage(wall_seconds=4.0))])
     assert (cost.spent.usd.total, cost.spent.usd.known, cost.spent.usd.unknown) == (0.5, 1, 1)
-    assert (cost.spent.input_tokens.total, cost.spent.input_tokens.unknown) == (None, 2)
+    assert (cost.spent.tokens.total, cost.spent.tokens.unknown) == (None, 2)
     assert cost.per_run.usd == Mean(0.5, 0.0, 1, 2)
-    assert cost.per_run.input_tokens == Mean(None, None, 0, 2)
+    assert cost.per_run.tokens == Mean(None, None, 0, 2)
     assert cost.per_run.wall_seconds == Mean(3.0, 1.0, 2, 2)
 
 
@@ -37,7 +37,9 @@ def test_every_attempt_is_paid_for_but_only_counted_runs_describe_the_agent() ->
 
 
 def test_memory_is_the_peak_and_not_a_sum() -> None:
-    (cost,) = costs([run("a", 0, Usage(max_rss_bytes=3e6)), run("a", 1, Usage(max_rss_bytes=5e6))])
+    (cost,) = costs(
+        [run("a", 0, Usage(max_rss_bytes=3_000_000)), run("a", 1, Usage(max_rss_bytes=5_000_000))]
+    )
     assert cost.spent.max_rss_bytes.total == 5e6
 
 

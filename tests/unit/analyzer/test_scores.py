@@ -4,11 +4,12 @@ import random
 from pathlib import Path
 
 import pytest
-from firetrial_analyzer.faults import InputError
-from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, Usage
-from firetrial_analyzer.scores import Mean, aggregate, mean_of
 from hypothesis import given
 from hypothesis import strategies as st
+
+from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, Usage
+from firetrial_analyzer.scores import Mean, aggregate, mean_of
+from firetrial_kit.errors import FiretrialError
 
 
 def run(
@@ -108,7 +109,7 @@ def test_every_fault_is_named_at_once() -> None:
         run(repeat=2, f1=0.1),
         run(repeat=2, f1=0.2),
     ]
-    with pytest.raises(InputError) as error:
+    with pytest.raises(FiretrialError) as error:
         aggregate(bad)
     fields = [fault.field for fault in error.value.faults]
     assert fields == [

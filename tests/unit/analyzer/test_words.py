@@ -1,7 +1,8 @@
 import pytest
-from firetrial_analyzer.words import content, dice, share, tokens, topic
 from hypothesis import given
 from hypothesis import strategies as st
+
+from firetrial_analyzer.words import content, dice, share, tokens, topic
 
 
 def test_a_hyphen_parts_words_but_not_names() -> None:

@@ -70,10 +70,9 @@ def _typed(claim: JudgedClaim, truth: Sequence[JudgedClaim]) -> FalsePositive:
 
 
 def _held_against(claim: JudgedClaim, truth: Sequence[JudgedClaim]) -> JudgedClaim | None:
-    """The truth claim that the judge named, else the one with the most words in common."""
-    named = next((other for other in truth if claim.match and other.id == claim.match), None)
-    words = content(claim.text)
-    return named or max(truth, key=lambda other: dice(words, content(other.text)), default=None)
+    """The truth claim that is most like the judge's evidence, or like the claim where there is none."""
+    words = content(claim.evidence or claim.text)
+    return max(truth, key=lambda other: dice(words, content(other.text)), default=None)
 
 
 def _kind(
@@ -92,8 +91,8 @@ def _kind(
 
 
 _UNIVERSAL = re.compile(
-    r"\b(all|every|each (?!other\b)|always|never|everywhere|universally|invariably|regardless|irrespective"
-    r"|in general|no matter|(?:for|in|at|of|with|under|on) any)\b"
+    r"\b(all|every|each (?!other\b)|always|never|whatever|everywhere|universally|invariably|regardless"
+    r"|irrespective|in general|no matter|(?:for|in|at|of|with|under|on) any)\b"
 )
 _MAJORITY = re.compile(
     r"\b(most|mostly|usually|typically|generally|often|largely|majority|tends?|frequently)\b"

@@ -15,8 +15,7 @@ class Verdict(StrEnum):
 class JudgedClaim:
     """One atomic claim and whether the other side's text entails it.
 
-    `evidence` is the span of the other text that the judge went by and `match` the id of the claim of the
-    other side that it names, both empty if it named none.
+    `evidence` is the passage of the other text that the verdict rests on, empty where there is none.
     """
 
     id: str
@@ -24,7 +23,6 @@ class JudgedClaim:
     verdict: Verdict
     evidence: str = ""
     rationale: str = ""
-    match: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,7 @@ class Spent:
     wall_seconds: Amount
     cpu_seconds: Amount
     max_rss_bytes: Amount
-    input_tokens: Amount
-    cached_tokens: Amount
-    output_tokens: Amount
+    tokens: Amount
     usd: Amount
 
 
@@ -37,9 +35,7 @@ class PerRun:
     wall_seconds: Mean
     cpu_seconds: Mean
     max_rss_bytes: Mean
-    input_tokens: Mean
-    cached_tokens: Mean
-    output_tokens: Mean
+    tokens: Mean
     usd: Mean
 
 
@@ -52,7 +48,7 @@ class AgentCost:
 
 
 def costs(runs: Sequence[RunOutcome]) -> tuple[AgentCost, ...]:
-    """Cost per agent, ordered by agent. Raises InputError (see `outcomes.check`)."""
+    """Cost per agent, ordered by agent. Raises INVALID (see `outcomes.check`)."""
     check(runs)
     attempts = list(dict.fromkeys(runs))
     return tuple(

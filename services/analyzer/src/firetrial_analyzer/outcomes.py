@@ -8,10 +8,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from firetrial_analyzer.faults import Fault, InputError
+from firetrial_kit.errors import Fault
+from firetrial_kit.errors import check as refuse
 
 METRICS = ("precision", "recall", "f1")
 
@@ -39,16 +41,13 @@ class Slot(NamedTuple):
 class Usage:
     """What one run used. None is "unknown", which is not zero.
 
-    Times are seconds and start with the agent's process, so queueing is not in them. `input_tokens`
-    includes `cached_tokens`.
+    Times are seconds and start with the agent's process, so queueing is not in them.
     """
 
     wall_seconds: float | None = None
     cpu_seconds: float | None = None
-    max_rss_bytes: float | None = None
-    input_tokens: float | None = None
-    cached_tokens: float | None = None
-    output_tokens: float | None = None
+    max_rss_bytes: int | None = None
+    tokens: int | None = None
     usd: float | None = None
 
 
@@ -57,7 +56,10 @@ USAGE_FIELDS = tuple(field.name for field in fields(Usage))
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The end of one attempt. Metrics lie in [0, 1]; None where the run has none or it is undefined."""
+    """The end of one attempt. Metrics lie in [0, 1]; None where the run has none or it is undefined.
+
+    `ending` says how the agent's process ended and `reason` why the outcome is not SCORED, for people.
+    """
 
     run_id: str
     experiment: str
@@ -70,7 +72,10 @@ class RunOutcome:
     recall: float | None = None
     f1: float | None = None
     usage: Usage = Usage()
+    ending: str = ""
     reason: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
 
     @property
     def slot(self) -> Slot:
@@ -95,7 +100,7 @@ def latest_attempts(runs: Iterable[RunOutcome]) -> list[RunOutcome]:
 
 
 def check(runs: Sequence[RunOutcome]) -> None:
-    """Raises InputError with every fault: values out of range, mixed experiments, rival attempts."""
+    """Raises INVALID with every fault: values out of range, mixed experiments, rival attempts."""
     faults = [fault for run in runs for fault in _value_faults(run)]
     experiments = sorted({run.experiment for run in runs})
     if len(experiments) > 1:
@@ -107,8 +112,7 @@ def check(runs: Sequence[RunOutcome]) -> None:
         for (slot, attempt), count in sorted(rivals.items())
         if count > 1
     ]
-    if faults:
-        raise InputError(faults)
+    refuse("the set of runs", faults)
 
 
 def _value_faults(run: RunOutcome) -> list[Fault]:

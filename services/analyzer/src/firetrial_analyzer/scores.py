@@ -93,7 +93,7 @@ def mean_of(values: Sequence[float | None]) -> Mean:
 def aggregate(runs: Sequence[RunOutcome], planned: Iterable[Slot] = ()) -> Scores:
     """Scores of one experiment. `planned` slots without a run lower the coverage.
 
-    Raises InputError (see `outcomes.check`). The result does not depend on the order of `runs`.
+    Raises INVALID (see `outcomes.check`). The result does not depend on the order of `runs`.
     """
     check(runs)
     by_slot: dict[Slot, RunOutcome | None] = dict.fromkeys(planned)

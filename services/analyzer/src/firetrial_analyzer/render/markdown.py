@@ -1,0 +1,120 @@
+"""The report as Markdown (GitHub's dialect), for pull requests and notes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+
+from firetrial_analyzer.claims import Verdict
+from firetrial_analyzer.render import text
+from firetrial_analyzer.render.words import OUTCOMES, cost, outcome_counts, title, usage, wall_time
+from firetrial_analyzer.report import AnalysedRun, ClaimCounts, Report
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!&~$^@])")
+# What would become a link by itself.
+_AUTOLINK = re.compile(r"(?i)(://|www\.)")
+_FOUND = {
+    Verdict.ENTAILED: "found",
+    Verdict.CONTRADICTED: "contradicted",
+    Verdict.NEUTRAL: "missing",
+    Verdict.UNSCORED: "unscored",
+}
+
+
+def escaped(value: str, limit: int = text.MAX_TEXT) -> str:
+    """`value` as plain text inside a table cell or a heading."""
+    inert = _SPECIAL.sub(r"\\\1", text.shown(value, limit))
+    return _AUTOLINK.sub(lambda link: f"\\{link.group()}" if ":" in link.group() else "www\\.", inert)
+
+
+def markdown(report: Report) -> str:
+    """Header, agents, claims by kind, and each run's claims."""
+    parts = [
+        f"# {escaped(title(report), 400)}",
+        _facts(report),
+        *_notice(report),
+        "## Agents",
+        _agents(report),
+    ]
+    if report.judges:
+        parts += ["## Claims", _claims(report)]
+    for item in report.runs:
+        parts += _run(item)
+    return "\n\n".join(parts) + "\n"
+
+
+def _facts(report: Report) -> str:
+    judges = [f"{judge.backend} {judge.model}".strip() for judge in report.judges]
+    return "\n".join(
+        (
+            f"- Experiment: {escaped(report.experiment)}",
+            f"- Runs: {report.ended_runs} of {report.expected_runs} ended",
+            f"- When: {text.when(report.started_at)} to {text.when(report.ended_at)}",
+            f"- Judge: {escaped(', '.join(judges)) or 'no run was judged'}",
+        )
+    )
+
+
+def _notice(report: Report) -> list[str]:
+    caveat = "**A demonstration, not a benchmark score:** the offline judge gave these verdicts."
+    return [f"> {caveat} {escaped(judge.quality, 600)}".rstrip() for judge in report.judges if judge.offline]
+
+
+def _agents(report: Report) -> str:
+    head = ("Agent", "F1", "Precision", "Recall", "Counted", "Outcomes", "Wall time a run", "Cost a run")
+    rows = [
+        (
+            escaped(row.agent, 120),
+            text.agent_mean(row.score.f1),
+            text.agent_mean(row.score.precision),
+            text.agent_mean(row.score.recall),
+            row.score.f1.coverage,
+            ", ".join(outcome_counts(row.score.outcomes)),
+            wall_time(row),
+            cost(row),
+        )
+        for row in report.agents
+    ]
+    return _table(head, rows)
+
+
+def _claims(report: Report) -> str:
+    names = [field.name for field in fields(ClaimCounts)]
+    rows = [
+        (escaped(row.agent, 120), *(str(getattr(row.claims, name)) for name in names))
+        for row in report.agents
+    ]
+    return _table(("Agent", *(name.replace("_", " ").capitalize() for name in names)), rows)
+
+
+def _run(item: AnalysedRun) -> list[str]:
+    run = item.run
+    head = f"## {escaped(run.agent, 120)}, {escaped(run.task, 80)}, repeat {run.repeat}"
+    why = f": {escaped(run.reason, 600)}" if run.reason else ""
+    end = f"Run {escaped(run.run_id, 120)}, {OUTCOMES[run.outcome]}{why}."
+    line = f"{end} F1 {text.points(run.score('f1'))}. {escaped(usage(run.usage))}."
+    if not item.judgement:
+        return [head, line]
+    kinds = {false.claim_id: false for false in item.attribution.false_positives} if item.attribution else {}
+    claims = [
+        (
+            claim.verdict.value,
+            escaped(claim.text),
+            kinds[claim.id].kind.value.lower() if claim.id in kinds else "",
+            escaped(claim.evidence, 600),
+        )
+        for claim in item.judgement.agent_claims
+    ]
+    truth = [
+        (_FOUND[claim.verdict], escaped(claim.text), escaped(claim.evidence, 600))
+        for claim in item.judgement.truth_claims
+    ]
+    return [
+        head,
+        line,
+        _table(("Verdict", "Claim", "False how", "Ground truth"), claims),
+        _table(("Found", "Ground truth", "In the conclusion"), truth),
+    ]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))

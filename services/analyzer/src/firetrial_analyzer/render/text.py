@@ -1,0 +1,77 @@
+"""Text of strangers, made safe to show, and figures, made short to read."""
+
+import unicodedata
+from datetime import datetime
+
+from firetrial_analyzer.scores import AgentMean, Mean
+
+UNDEFINED = "undefined"
+UNKNOWN = "unknown"
+# A claim is a sentence; what is longer than a page of them is an attack or a mistake.
+MAX_TEXT = 2000
+# Control, format, surrogate, private, unassigned and line-separating characters hide or reorder text.
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+
+
+def shown(text: str, limit: int = MAX_TEXT) -> str:
+    """`text` on one line, unseen characters spelled out, cut to `limit` characters with a mark."""
+    cut = text[:limit]
+    spaced = " ".join(cut.replace("\t", " ").replace("\r\n", "\n").split("\n"))
+    visible = "".join(
+        char if unicodedata.category(char) not in _UNSEEN else _spelled(char) for char in spaced
+    )
+    plain = " ".join(visible.split())
+    return f"{plain} … [cut: {len(text):,} characters in all]" if len(text) > limit else plain
+
+
+def _spelled(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def points(score: float | None) -> str:
+    """A score from 0 to 1 as points of 100."""
+    return UNDEFINED if score is None else f"{100 * score:.1f}"
+
+
+def mean_and_std(mean: float | None, std: float | None) -> str:
+    """Mean ± std of scores from 0 to 1, as points of 100."""
+    return UNDEFINED if mean is None or std is None else f"{points(mean)} ± {points(std)}"
+
+
+def task_mean(mean: Mean) -> str:
+    return mean_and_std(mean.mean, mean.std)
+
+
+def agent_mean(mean: AgentMean) -> str:
+    """The spread shown is that over tasks where there are several, else that over repeats."""
+    std = mean.std_over_tasks if mean.tasks_total > 1 else mean.std_over_repeats
+    return mean_and_std(mean.mean, std)
+
+
+def seconds(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def size(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value / 2**20:,.0f} MiB"
+
+
+def usd(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    if 0 < value < 0.0001:
+        return "< $0.0001"
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+def count(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def when(value: datetime | None) -> str:
+    return UNKNOWN if value is None else f"{value:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,173 @@
+"""The report of one experiment as one value, from which every format is rendered.
+
+As JSON it is `firetrial.report/1`: the dataclasses below, field by field, scores from 0 to 1, durations in
+seconds, memory in bytes, times in ISO 8601 and null for what is unknown or undefined. Fields may be added
+under the same name; a changed or removed field makes it `firetrial.report/2`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from firetrial_analyzer.attribution import Attribution, FalsePositiveKind
+from firetrial_analyzer.claims import Judgement, Verdict
+from firetrial_analyzer.cost import AgentCost, costs
+from firetrial_analyzer.outcomes import RunOutcome, Slot, latest_attempts
+from firetrial_analyzer.scores import AgentScore, TaskScore, aggregate
+
+SCHEMA: Literal["firetrial.report/1"] = "firetrial.report/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What was asked. `broken` lists what is known to be wrong with the task."""
+
+    id: str
+    question: str = ""
+    broken: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who judged. `quality` is what was measured about the judge itself, for people to read."""
+
+    backend: str
+    model: str
+    config_hash: str
+    quality: str
+
+    @property
+    def offline(self) -> bool:
+        return self.backend == "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedRun:
+    """All that is known of one attempt. A run that was not judged has no judgement and no attribution."""
+
+    run: RunOutcome
+    judge: Judge | None = None
+    judgement: Judgement | None = None
+    attribution: Attribution | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCounts:
+    """Claims over an agent's judged runs: true, false by kind, unscored, and ground truth not found."""
+
+    judged_runs: int
+    true: int
+    contradictory: int
+    unrelated: int
+    overgeneralized: int
+    alternative: int
+    unscored: int
+    truth_missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentReport:
+    score: AgentScore
+    cost: AgentCost | None
+    claims: ClaimCounts
+
+    @property
+    def agent(self) -> str:
+        return self.score.agent
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """`expected_runs` counts the planned slots; `plan` names those that are known."""
+
+    id: str
+    tasks: tuple[Task, ...]
+    expected_runs: int
+    plan: tuple[Slot, ...] = ()
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Agents by falling F1, then name; task scores by task and agent; runs by slot, latest attempts only."""
+
+    schema: Literal["firetrial.report/1"]
+    experiment: str
+    model: str
+    tasks: tuple[Task, ...]
+    judges: tuple[Judge, ...]
+    started_at: datetime | None
+    ended_at: datetime | None
+    ended_runs: int
+    expected_runs: int
+    agents: tuple[AgentReport, ...]
+    task_scores: tuple[TaskScore, ...]
+    runs: tuple[AnalysedRun, ...]
+    earlier_attempts: tuple[RunOutcome, ...]
+
+    @property
+    def complete(self) -> bool:
+        return self.ended_runs >= self.expected_runs
+
+
+def build(experiment: Experiment, analysed: Sequence[AnalysedRun]) -> Report:
+    """The report over what has ended so far; the same runs in any order give the same report.
+
+    Raises INVALID (see `outcomes.check`).
+    """
+    outcomes = [item.run for item in analysed]
+    scores = aggregate(outcomes, experiment.plan)
+    latest = latest_attempts(outcomes)
+    by_id = {item.run.run_id: item for item in analysed}
+    runs = tuple(by_id[run.run_id] for run in latest)
+    cost_of = {cost.agent: cost for cost in costs(outcomes)}
+    agents = [
+        AgentReport(score, cost_of.get(score.agent), _claim_counts(score.agent, runs))
+        for score in scores.agents
+    ]
+    known = {task.id: task for task in experiment.tasks}
+    return Report(
+        schema=SCHEMA,
+        experiment=experiment.id,
+        model=experiment.model,
+        tasks=tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *(run.task for run in latest)})),
+        judges=tuple(
+            sorted({item.judge for item in runs if item.judge}, key=lambda judge: judge.config_hash)
+        ),
+        started_at=min((run.started_at for run in outcomes if run.started_at), default=None),
+        ended_at=max((run.ended_at for run in outcomes if run.ended_at), default=None),
+        ended_runs=len(latest),
+        expected_runs=max(experiment.expected_runs, len(latest)),
+        agents=tuple(sorted(agents, key=_rank)),
+        task_scores=scores.tasks,
+        runs=runs,
+        earlier_attempts=_earlier(outcomes, {run.run_id for run in latest}),
+    )
+
+
+def _rank(agent: AgentReport) -> tuple[bool, float, str]:
+    mean = agent.score.f1.mean
+    return (mean is None, -(mean or 0.0), agent.agent)
+
+
+def _earlier(outcomes: Iterable[RunOutcome], latest: set[str]) -> tuple[RunOutcome, ...]:
+    earlier = {run for run in outcomes if run.run_id not in latest}
+    return tuple(sorted(earlier, key=lambda run: (run.slot, run.attempt)))
+
+
+def _claim_counts(agent: str, runs: Iterable[AnalysedRun]) -> ClaimCounts:
+    mine = [item for item in runs if item.run.agent == agent and item.judgement]
+    verdicts = [claim.verdict for item in mine if item.judgement for claim in item.judgement.agent_claims]
+    found = [item.attribution for item in mine if item.attribution]
+    kinds = [false.kind for attribution in found for false in attribution.false_positives]
+    return ClaimCounts(
+        judged_runs=len(mine),
+        true=verdicts.count(Verdict.ENTAILED),
+        contradictory=kinds.count(FalsePositiveKind.CONTRADICTORY),
+        unrelated=kinds.count(FalsePositiveKind.UNRELATED),
+        overgeneralized=kinds.count(FalsePositiveKind.OVERGENERALIZED),
+        alternative=kinds.count(FalsePositiveKind.ALTERNATIVE),
+        unscored=verdicts.count(Verdict.UNSCORED),
+        truth_missing=sum(len(attribution.missing) for attribution in found),
+    )

@@ -1,0 +1,89 @@
+import random
+from dataclasses import replace
+
+import pytest
+
+from firetrial_analyzer.outcomes import Outcome
+from firetrial_analyzer.render.document import from_json, json_text
+from firetrial_analyzer.report import AnalysedRun, Experiment, build
+from firetrial_kit.errors import FiretrialError, Reason
+from unit.analyzer import sample
+
+
+def test_agents_are_ranked_by_f1_and_runs_by_slot() -> None:
+    report = sample.report()
+    assert [agent.agent for agent in report.agents] == list(sample.AGENTS)
+    assert [item.run.slot for item in report.runs] == sorted(item.run.slot for item in report.runs)
+
+
+def test_the_order_of_the_runs_changes_nothing() -> None:
+    runs = sample.runs()
+    random.Random(7).shuffle(runs)  # noqa: S311 - a shuffle, no secret
+    assert build(sample.experiment(), runs) == sample.report()
+
+
+def test_an_earlier_attempt_is_listed_and_does_not_count() -> None:
+    report = sample.report()
+    (lost,) = report.earlier_attempts
+    assert lost.outcome is Outcome.INFRA_FAILED
+    assert report.ended_runs == report.expected_runs == 9
+    assert report.complete
+
+
+def test_claims_are_counted_by_kind_over_judged_runs() -> None:
+    *_, wide = sample.report().agents
+    counts = wide.claims
+    assert (counts.judged_runs, counts.true, counts.truth_missing) == (1, 0, 4)
+    assert (counts.contradictory, counts.overgeneralized, counts.unrelated, counts.alternative) == (
+        1,
+        2,
+        0,
+        0,
+    )
+
+
+def test_a_report_of_part_of_the_plan_says_so() -> None:
+    report = build(sample.experiment(), sample.runs()[:3])
+    assert (report.complete, report.ended_runs, report.expected_runs) == (False, 3, 9)
+    coverage = {agent.agent: agent.score.f1.coverage for agent in report.agents}
+    assert coverage == {
+        sample.AGENTS[0]: "2 of 3 runs",
+        sample.AGENTS[1]: "1 of 3 runs",
+        sample.AGENTS[2]: "0 of 3 runs",
+    }
+
+
+def test_an_agent_without_a_counted_run_comes_last() -> None:
+    lost = AnalysedRun(sample.outcome("aaa@1", 1, Outcome.INFRA_FAILED))
+    failed = AnalysedRun(sample.outcome("bbb@1", 1, Outcome.AGENT_FAILED))
+    report = build(Experiment(sample.EXPERIMENT, (), 2), [lost, failed])
+    assert [agent.agent for agent in report.agents] == ["bbb@1", "aaa@1"]
+
+
+def test_the_times_are_those_of_the_runs() -> None:
+    report = sample.report()
+    assert report.started_at == sample.START.replace(minute=1)
+    assert report.ended_at is not None
+    assert report.ended_at > report.started_at
+
+
+def test_runs_of_another_experiment_are_refused() -> None:
+    stray = AnalysedRun(replace(sample.outcome("x@1", 1, Outcome.CANCELLED), experiment="e-other"))
+    with pytest.raises(FiretrialError) as error:
+        build(sample.experiment(), [*sample.runs(), stray])
+    assert error.value.reason is Reason.INVALID
+    assert [fault.field for fault in error.value.faults] == ["experiment"]
+
+
+def test_json_comes_back_as_the_same_report() -> None:
+    report = sample.report()
+    text = json_text(report)
+    assert from_json(text) == report
+    assert json_text(from_json(text)) == text
+
+
+def test_a_lone_surrogate_does_not_break_the_json() -> None:
+    run = AnalysedRun(replace(sample.outcome("x@1", 1, Outcome.AGENT_FAILED), reason="bad \udc80 byte"))
+    text = json_text(build(Experiment(sample.EXPERIMENT, (), 1), [run]))
+    assert "bad \ufffd byte" in text
+    assert from_json(text.encode()).runs[0].run.reason == "bad \ufffd byte"
