@@ -1,9 +1,9 @@
 """The offline entailment judge: a sentence embedding to find the place, the claims' parts to decide.
 
 An embedding alone cannot decide: a contradiction differs from its premise by one word and lies closer to it
-than a paraphrase does. So it only ranks the premise's sentences and backs up what the words leave open;
-names, numbers, scope and comparison decide whether both speak of the same thing, and the sets of `effects` whether
-they agree. It is a demonstration and a smoke test: see the README for its measured quality.
+than a paraphrase does. So it only ranks the premise's sentences and backs up what the words leave open:
+names, numbers, scope and comparison tell whether both speak of the same thing, `effects` whether they agree.
+It is a demonstration and a smoke test: see the README for its measured quality.
 """
 
 from __future__ import annotations

@@ -1,0 +1,251 @@
+"""The model client on the wire, against a server that behaves badly on purpose."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from firetrial_kit.errors import Reason
+from firetrial_kit.models import (
+    Endpoint,
+    MalformedAnswer,
+    Message,
+    ModelClient,
+    UpstreamRefused,
+    UpstreamUnavailable,
+    Usage,
+)
+from support.scripted_models import Reply, Request, Script, ScriptedModels, answer, raw, status, text
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}},
+    "required": ["x"],
+    "additionalProperties": False,
+}
+TOOL_CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+ASK = [Message("system", "You count."), Message("user", "How many?")]
+
+
+class Sleeps:
+    """A clock that moves only by sleeping."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def clock(self) -> float:
+        return sum(self.slept)
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+
+@contextmanager
+def scripted(
+    script: Script, *, key: str = "sk-very-secret-key", timeout: float = 5.0
+) -> Iterator[tuple[ScriptedModels, ModelClient, Sleeps]]:
+    with ScriptedModels(script) as models:
+        sleeps = Sleeps()
+        endpoint = Endpoint(models.base_url, "scripted/one", key, timeout=timeout, patience=60.0)
+        yield models, ModelClient(endpoint, clock=sleeps.clock, sleep=sleeps.sleep), sleeps
+
+
+async def asked(client: ModelClient) -> object:
+    try:
+        return (await client.ask(ASK, SCHEMA)).value
+    finally:
+        await client.aclose()
+
+
+async def test_the_schema_is_sent_and_the_value_and_its_cost_come_back() -> None:
+    with scripted([answer({"x": 3})]) as (models, client, _):
+        given = await client.ask(ASK, SCHEMA)
+        await client.aclose()
+    assert given.value == {"x": 3}
+    assert given.usage == Usage(calls=1, prompt_tokens=100, completion_tokens=10, cached_tokens=20)
+    (request,) = models.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer sk-very-secret-key"
+    assert request.body["temperature"] == 0
+    assert request.body["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert request.body["messages"] == [{"role": m.role, "content": m.content} for m in ASK]
+
+
+async def test_an_endpoint_without_schemas_is_asked_in_json_mode_then_in_plain_text() -> None:
+    def script(request: Request) -> Reply:
+        return status(400, "response_format") if request.format != "text" else answer({"x": 1})
+
+    with scripted(script) as (models, client, _):
+        assert (await client.ask(ASK, SCHEMA)).value == {"x": 1}
+        assert [r.format for r in models.requests] == ["json_schema", "json_object", "text"]
+        assert '"required": ["x"]' in models.requests[-1].prompt
+        assert await asked(client) == {"x": 1}
+        assert len(models.requests) == 4
+
+
+async def test_a_model_that_takes_no_temperature_is_asked_without_one() -> None:
+    def script(request: Request) -> Reply:
+        if "temperature" in request.body:
+            return status(400, "Unsupported value: 'temperature'")
+        return answer({"x": 1})
+
+    with scripted(script) as (models, client, _):
+        assert await asked(client) == {"x": 1}
+    assert [r.format for r in models.requests] == ["json_schema", "json_schema"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '```json\n{"x": 5}\n```',
+        'Sure! Here it is:\n{"x": 5}\nAnything else?',
+        '{"x": 5,}',
+        '  {"x": 5}\n\n',
+        'First {"x": 5}, as I said {"x": 5}.',
+    ],
+)
+async def test_a_value_is_found_in_what_models_write_around_it(written: str) -> None:
+    with scripted([text(written)]) as (models, client, _):
+        assert await asked(client) == {"x": 5}
+    assert len(models.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (text('{"x": "five"}'), "at x: 'five' is not of type 'integer'"),
+        (text('{"y": 5}'), "'x' is a required property"),
+        (text('{"x": 5, "z": 1}'), "Additional properties"),
+        (text("five"), "not valid JSON"),
+        (text('{"x": 5'), "not valid JSON"),
+        (text('{"x": NaN}'), "not valid JSON"),
+        (text('{"x": 1, "x": 2}'), "not valid JSON"),
+        (text('{"x": 1, "x": {"x": 5}}'), "not valid JSON"),
+        (text('{"x": 1} or maybe {"x": 2}'), "several different"),
+        (text(""), "empty"),
+        (text(None, tool_calls=[TOOL_CALL]), "empty"),
+        (text(None, refusal="I cannot."), "declined"),
+        (text('{"x": 5}', finish="length"), "cut off"),
+        (raw(b'{"object": "chat.completion", "choices": []}'), "no message"),
+    ],
+)  # fmt: skip
+async def test_a_malformed_answer_is_asked_for_again_with_the_fault_named(wrong: Reply, named: str) -> None:
+    with scripted([wrong, answer({"x": 7})]) as (models, client, sleeps):
+        assert await asked(client) == {"x": 7}
+    assert named in models.requests[1].prompt
+    assert sleeps.slept == []
+
+
+async def test_an_answer_that_never_fits_ends_after_the_repairs_and_says_what_it_cost() -> None:
+    with (
+        scripted([text("no")]) as (models, client, _),
+        pytest.raises(MalformedAnswer, match="not valid JSON") as caught,
+    ):
+        await asked(client)
+    assert len(models.requests) == 3
+    assert caught.value.usage.calls == 3
+    assert caught.value.reason is Reason.CORRUPT
+    assert not caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        status(500),
+        status(503),
+        status(429),
+        status(408),
+        answer({"x": 1}).cut(20),
+        raw(b'{"id": "x", "choi'),
+        raw(b"<html>Bad gateway</html>", content_type="text/html"),
+        raw(b"<html>Bad gateway</html>", status=502, content_type="text/html"),
+    ],
+)
+async def test_a_failing_endpoint_is_tried_again(failure: Reply) -> None:
+    with scripted([failure, failure, answer({"x": 2})]) as (models, client, sleeps):
+        assert await asked(client) == {"x": 2}
+    assert len(models.requests) == 3
+    assert 0.3 < sleeps.slept[0] < 0.7 < sleeps.slept[1] < 1.3
+
+
+async def test_the_server_s_hint_decides_how_long_is_waited() -> None:
+    with scripted([status(429, retry_after=7), answer({"x": 2})]) as (_, client, sleeps):
+        assert await asked(client) == {"x": 2}
+    assert sleeps.slept == [7.0]
+
+
+async def test_a_hint_beyond_the_patience_ends_at_once_and_is_passed_on() -> None:
+    with (
+        scripted([status(429, retry_after=3600)]) as (models, client, sleeps),
+        pytest.raises(UpstreamUnavailable) as caught,
+    ):
+        await asked(client)
+    assert (caught.value.retry_after, caught.value.retryable) == (3600.0, True)
+    assert (len(models.requests), sleeps.slept) == (1, [])
+
+
+async def test_an_endpoint_that_stays_down_ends_within_the_patience() -> None:
+    with (
+        scripted([status(500)]) as (models, client, sleeps),
+        pytest.raises(UpstreamUnavailable, match="did not answer"),
+    ):
+        await asked(client)
+    assert sum(sleeps.slept) < 60
+    assert 5 < len(models.requests) < 12
+
+
+async def test_nobody_listening_is_unavailable() -> None:
+    with scripted([]) as (_, client, sleeps):
+        pass
+    with pytest.raises(UpstreamUnavailable):
+        await asked(client)
+    assert sleeps.slept
+
+
+async def test_a_slow_answer_is_given_up_and_asked_again() -> None:
+    with scripted([answer({"x": 1}).after(0.6), answer({"x": 2})], timeout=0.2) as (models, client, _):
+        assert await asked(client) == {"x": 2}
+    assert len(models.requests) == 2
+
+
+@pytest.mark.parametrize("code", [401, 403, 404])
+async def test_a_refusal_is_not_tried_again_and_never_tells_the_key(code: int) -> None:
+    with (
+        scripted([status(code, "Incorrect API key provided: sk-very-secret-key or sk-ve***key")]) as (
+            models,
+            client,
+            _,
+        ),
+        pytest.raises(UpstreamRefused) as caught,
+    ):
+        await asked(client)
+    assert len(models.requests) == 1
+    assert "secret" not in str(caught.value)
+    assert "sk-ve" not in str(caught.value)
+    assert f"{code}" in str(caught.value)
+    assert not caught.value.retryable
+
+
+async def test_a_request_refused_in_every_form_is_a_refusal() -> None:
+    with (
+        scripted([status(400, "context length exceeded")]) as (models, client, _),
+        pytest.raises(UpstreamRefused, match="context length"),
+    ):
+        await asked(client)
+    assert len(models.requests) == 3
+
+
+async def test_what_is_accepted_can_be_wider_than_what_is_asked_for() -> None:
+    with scripted([answer({"x": "many"})]) as (models, client, _):
+        given = await client.ask(ASK, SCHEMA, accept={"type": "object"})
+        await client.aclose()
+    assert given.value == {"x": "many"}
+    assert models.requests[0].body["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
+def test_a_key_is_not_shown() -> None:
+    assert "secret" not in repr(Endpoint("http://127.0.0.1/v1", "m", "sk-secret"))
