@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
@@ -85,6 +85,7 @@ class Judge(Protocol):
     """Extracts claims and rules on them. Implemented by the offline and the model judge."""
 
     config: JudgeConfig
+    quality: str  # what is known of how right it is, for people to read
 
     async def claims(self, text: str) -> tuple[Extraction, Spent]:
         """The claims of a text, by the same procedure whoever wrote it."""
@@ -108,6 +109,7 @@ async def judge_texts(judge: Judge, *, run_id: str, conclusion: str, truth: str)
     (agent, spent_agent), (true, spent_true) = await asyncio.gather(
         judge.claims(conclusion), judge.claims(truth)
     )
+    agent, true = _named(agent, "a"), _named(true, "t")
     (on_agent, spent_precision), (on_truth, spent_recall) = await asyncio.gather(
         judge.rule(agent.claims, truth), judge.rule(true.claims, conclusion)
     )
@@ -135,6 +137,12 @@ def in_order(claims: Sequence[Claim], rulings: Sequence[Ruling]) -> tuple[Ruling
         by_id.get(claim.id) or Ruling(claim.id, Verdict.UNSCORED, "the judge gave no verdict")
         for claim in claims
     )
+
+
+def _named(extraction: Extraction, side: str) -> Extraction:
+    """The claims as a1, a2, … or t1, t2, …, so that an id alone tells the side."""
+    claims = tuple(replace(claim, id=f"{side}{n}") for n, claim in enumerate(extraction.claims, 1))
+    return replace(extraction, claims=claims)
 
 
 def _notes(side: str, extraction: Extraction) -> tuple[str, ...]:

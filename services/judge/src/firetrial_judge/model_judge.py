@@ -80,6 +80,8 @@ _VERDICTS_ACCEPTED = {
 class ModelJudge:
     """The `Judge` port over a model. `token` makes the markers; they must be unguessable."""
 
+    quality = "model judge, not calibrated against people"
+
     def __init__(
         self,
         client: ModelClient,

@@ -23,6 +23,10 @@ from firetrial_judge.verdict import Ruling, Span, Verdict
 
 VERSION = "offline-1"
 """Raised with every change of rules or words that can change a verdict."""
+QUALITY = (
+    "offline judge, for demonstration: entailed against the rest right on 82 % of 60 pairs written beside "
+    "its development and on 85 % of 60 pairs of another hand (always answering no: 67 %)"
+)
 
 _GATE = 0.30  # below this cosine two sentences speak of different things, whatever words they share
 _NEAREST = 4  # sentences of the premise that are looked at closely
@@ -166,6 +170,7 @@ class OfflineBackend:
     """The offline judge behind the `Judge` port; its work runs in a thread so that the loop stays free."""
 
     config = JudgeConfig(backend="offline", model=MODEL_ID, prompts=VERSION)
+    quality = QUALITY
 
     def __init__(self, judge: OfflineJudge) -> None:
         self._judge = judge
