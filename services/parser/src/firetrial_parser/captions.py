@@ -17,7 +17,7 @@ _START = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CaptionStart:
-    """Label, kind and mark of a caption; `rest` is the text after them, `mark` the sign between ("" for none)."""
+    """Label and kind of a caption; `mark` is the sign after the label ("" for none), `rest` the text."""
 
     label: str
     kind: Kind

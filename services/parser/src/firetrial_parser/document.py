@@ -89,7 +89,7 @@ _LABEL = re.compile(r"(?i)\b(fig(?:ure|\.)?|tab(?:le|\.)?)s?\s*\.?\s*([a-z]?\.?\
 
 
 def normal_label(label: str) -> str:
-    """`Fig. 3a` → `figure 3`, `TABLE II` → `table ii`; the text itself, lower-cased, when it names neither."""
+    """`Fig. 3a` → `figure 3`, `TABLE II` → `table ii`; else the text itself, lower-cased."""
     match = _LABEL.search(label)
     if match is None:
         return label.strip().lower()

@@ -1,4 +1,4 @@
-"""Which line is a heading, and of what level. Numbering and names here; type size is the reader's to judge."""
+"""Which line is a heading, and of what level, by number and name; type size is the reader's to judge."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Number:
 def numbered(text: str) -> Number | None:
     """Read a section number off the front of a heading, or None."""
     match = _NUMBER.fullmatch(text.strip())
-    if match is None or not match["number"][0].isupper() and not match["number"][0].isdigit():
+    if match is None or (not match["number"][0].isupper() and not match["number"][0].isdigit()):
         return None
     title = match["title"].strip()
     if not title[:1].isalpha() and title[:1] not in "“\"'‘(“$":
@@ -80,7 +80,9 @@ def _steps(before: str, after: str) -> bool:
 
 def longest_chain(numbers: Sequence[Number]) -> set[int]:
     """Indices of the most numbers that can follow one another; the others are list items and the like."""
-    best: list[tuple[int, int]] = []  # length of the best chain that ends here, and where it came from (-1: nowhere)
+    best: list[
+        tuple[int, int]
+    ] = []  # length of the best chain that ends here, and where it came from (-1: nowhere)
     for i, number in enumerate(numbers):
         start = (1, -1) if follows(None, number.parts) else (0, -1)
         longer = [

@@ -20,7 +20,12 @@ ENDINGS: dict[str, Format] = {
     ".txt": "text",
     ".text": "text",
 }
-_ARCHIVES = {b"PK\x03\x04": "a zip archive", b"\x1f\x8b": "gzip data", b"BZh": "bzip2 data", b"\xfd7zXZ": "xz data"}
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"\x1f\x8b": "gzip data",
+    b"BZh": "bzip2 data",
+    b"\xfd7zXZ": "xz data",
+}
 
 
 def refuse(field: str, value: object, cure: str) -> FiretrialError:
@@ -29,7 +34,7 @@ def refuse(field: str, value: object, cure: str) -> FiretrialError:
 
 
 def check_size(size: int, limit: int = MAX_BYTES) -> None:
-    """Raise TOO_LARGE (or INVALID for nothing at all) by the size alone, in bytes, before anything is read."""
+    """Raise TOO_LARGE (INVALID for nothing at all) by the size alone, in bytes, before anything is read."""
     if size <= 0:
         raise refuse("size", f"{size} bytes", "the file is empty; give the paper's PDF, Markdown or text")
     if size > limit:
@@ -44,7 +49,9 @@ def format_of(filename: str, data: bytes) -> Format:
     if b"%PDF-" in data[:1024]:
         return "pdf"
     if by_name == "pdf":
-        raise refuse("file", filename, "is no PDF (it does not begin with %PDF-); give the PDF or another ending")
+        raise refuse(
+            "file", filename, "is no PDF (it does not begin with %PDF-); give the PDF or another ending"
+        )
     for magic, kind in _ARCHIVES.items():
         if data.startswith(magic):
             raise refuse("file", f"{filename}: {kind}", "unpack it and give the paper itself")

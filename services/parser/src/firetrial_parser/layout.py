@@ -56,6 +56,11 @@ class Block:
         return self.lines[0].size if len(self.lines) == 1 else weighted(self.lines)
 
     @property
+    def text(self) -> str:
+        """The lines joined by blanks, hyphens left as they are."""
+        return " ".join(line.text for line in self.lines)
+
+    @property
     def words(self) -> int:
         """Number of words."""
         return sum(line.text.count(" ") + 1 for line in self.lines)
@@ -158,7 +163,7 @@ def _same_size(a: Line, b: Line) -> bool:
 
 def _heads(above: Line, below: Line) -> bool:
     """Whether a bold line stands over one that is not: a heading over its text."""
-    return above.bold > 0.85 > 0.3 > below.bold and not above.text.endswith(",")
+    return above.bold > 0.85 and below.bold < 0.3 and not above.text.endswith(",")
 
 
 # ---- reading order

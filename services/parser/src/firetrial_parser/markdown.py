@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from firetrial_parser.captions import caption_start, split_caption
 from firetrial_parser.document import PARAGRAPH_BREAK, Caption, Document, Section
 from firetrial_parser.intake import decode
-
-if TYPE_CHECKING:
-    from markdown_it.token import Token
 
 NO_PAGE = 0  # Markdown and text have no pages
 
@@ -32,8 +32,6 @@ def read_markdown(data: bytes) -> Document:
 
 
 def _pieces(source: str) -> Iterator[Piece]:
-    from markdown_it import MarkdownIt
-
     tokens = MarkdownIt("commonmark").enable("table").parse(source)
     level, in_table = 0, 0
     for token in tokens:
@@ -87,7 +85,8 @@ def assemble(
         abstract=_abstract(sections, front),
         authors=(),
         sections=tuple(
-            Section(head.text, head.level - base + 1, NO_PAGE, PARAGRAPH_BREAK.join(texts)) for head, texts in sections
+            Section(head.text, head.level - base + 1, NO_PAGE, PARAGRAPH_BREAK.join(texts))
+            for head, texts in sections
         ),
         captions=tuple(captions.values()),
         pages=(source,),

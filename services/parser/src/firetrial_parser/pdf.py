@@ -9,6 +9,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+import pypdfium2
+import pypdfium2.raw as pdfium
+
 from firetrial_parser.document import Document
 from firetrial_parser.glyphs import LIGATURES, Font, Glyph, Line, combine_accents, lines
 from firetrial_parser.intake import refuse
@@ -69,7 +72,11 @@ def _pages(data: bytes) -> tuple[list[PageLines], str]:
             chars += sum(len(line.text) for line in page.lines)
             pages.append(page)
         if chars < FEWEST_CHARS_PER_PAGE * len(pages):
-            raise refuse("file", f"{chars} characters on {len(pages)} pages", "no text layer: run OCR on the scan first")
+            raise refuse(
+                "file",
+                f"{chars} characters on {len(pages)} pages",
+                "no text layer: run OCR on the scan first",
+            )
         if chars > MAX_CHARS:
             raise refuse("file", f"{chars} characters", f"split it: at most {MAX_CHARS} characters are read")
         return pages, stamp
@@ -78,24 +85,27 @@ def _pages(data: bytes) -> tuple[list[PageLines], str]:
 
 
 def _open(data: bytes) -> Any:
-    import pypdfium2
-
     try:
         return pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) == pypdfium2.raw.FPDF_ERR_PASSWORD or "password" in str(error).lower():
-            raise refuse("file", "encrypted PDF", "remove the password (for instance `qpdf --decrypt`)") from error
+        if (
+            getattr(error, "err_code", None) == pypdfium2.raw.FPDF_ERR_PASSWORD
+            or "password" in str(error).lower()
+        ):
+            raise refuse(
+                "file", "encrypted PDF", "remove the password (for instance `qpdf --decrypt`)"
+            ) from error
         raise refuse("file", str(error), "the PDF is damaged or cut off; fetch it again") from error
 
 
 def _page(document: Any, index: int) -> tuple[PageLines, str]:
-    import pypdfium2
-
     try:
         page = document[index]
         text_page = page.get_textpage()
     except pypdfium2.PdfiumError as error:
-        raise refuse("file", f"page {index + 1}: {error}", "the page is damaged; fetch the PDF again") from error
+        raise refuse(
+            "file", f"page {index + 1}: {error}", "the page is damaged; fetch the PDF again"
+        ) from error
     width, height = page.get_size()
     upright: list[Glyph] = []
     turned: list[Glyph] = []
@@ -112,13 +122,14 @@ def _page(document: Any, index: int) -> tuple[PageLines, str]:
 def _lifted(aside: list[Line]) -> list[Line]:
     """Lines of a page that is set sideways, moved into positive coordinates."""
     low = min(line.y for line in aside)
-    return [Line(a.text, a.x0, a.x1, a.y - min(low, 0), a.font, a.top_size, a.bold, a.bold_head, a.marked) for a in aside]
+    return [
+        Line(a.text, a.x0, a.x1, a.y - min(low, 0), a.font, a.top_size, a.bold, a.bold_head, a.marked)
+        for a in aside
+    ]
 
 
 def _glyphs(text_page: Any) -> Iterator[tuple[Glyph, int]]:
-    """Each visible character with its turn in quarters (0 upright, 1 and 3 on its side; others are left out)."""
-    import pypdfium2.raw as pdfium
-
+    """Each visible character with its turn in quarters: 0 upright, 1 and 3 on its side."""
     box, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
     faces: dict[int | None, tuple[Font, int]] = {}
     space, high = False, 0
@@ -133,7 +144,7 @@ def _glyphs(text_page: Any) -> Iterator[tuple[Glyph, int]]:
             continue
         key = ctypes.cast(pdfium.FPDFText_GetTextObject(text_page, i), ctypes.c_void_p).value
         if key not in faces:
-            faces[key] = _face(pdfium, text_page, i)
+            faces[key] = _face(text_page, i)
         font, turn = faces[key]
         if turn == 2 or not pdfium.FPDFText_GetLooseCharBox(text_page, i, box):
             continue
@@ -157,7 +168,7 @@ def _character(code: int, high: int) -> str:
     return chr(code).translate(LIGATURES) if 0 < code < 0x110000 else ""
 
 
-def _face(pdfium: Any, text_page: Any, i: int) -> tuple[Font, int]:
+def _face(text_page: Any, i: int) -> tuple[Font, int]:
     name, flags, matrix = ctypes.create_string_buffer(128), ctypes.c_int(), pdfium.FS_MATRIX()
     pdfium.FPDFText_GetFontInfo(text_page, i, name, 128, flags)
     pdfium.FPDFText_GetMatrix(text_page, i, matrix)

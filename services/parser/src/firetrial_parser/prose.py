@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BROKEN = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)-$")
@@ -34,7 +35,7 @@ def vocabulary_of(lines: Iterable[str]) -> set[str]:
 
 
 def join_lines(lines: Iterable[str], vocabulary: set[str]) -> str:
-    """Join lines to one paragraph. A hyphen at a line's end goes or stays by what the paper writes elsewhere."""
+    """Join lines to one paragraph; the rest of the paper tells which hyphens stay."""
     out = ""
     for line in lines:
         if not line:
@@ -56,7 +57,7 @@ def _mend(before: str, left: str, line: str, vocabulary: set[str]) -> str:
 
 
 def _hyphen_stays(left: str, right: str, vocabulary: set[str]) -> bool:
-    first = right.split("-")[0]
+    first = right.split("-", maxsplit=1)[0]
     if left + right in vocabulary or left + first in vocabulary:
         return False
     if f"{left}-{right}" in vocabulary or "-" in left or "-" in right:
@@ -71,7 +72,9 @@ def sentences(paragraph: str) -> list[str]:
     start = 0
     for match in _END.finditer(paragraph):
         head = paragraph[start : match.start() + 1]
-        if paragraph[match.start()] == "." and (_ABBREVIATION.search(head[-12:]) or _INITIAL.search(head[-4:])):
+        if paragraph[match.start()] == "." and (
+            _ABBREVIATION.search(head[-12:]) or _INITIAL.search(head[-4:])
+        ):
             continue
         out.append(paragraph[start : match.end()].strip())
         start = match.end()
@@ -91,9 +94,9 @@ def phrases(text: str, length: int) -> set[tuple[str, ...]]:
     return {tuple(tokens[i : i + length]) for i in range(len(tokens) - length + 1)}
 
 
-def shares_phrase(sentence: str, taken: set[tuple[str, ...]], length: int) -> bool:
+def shares_phrase(sentence: str, taken: AbstractSet[tuple[str, ...]], length: int) -> bool:
     """Whether a sentence holds one of the phrases `taken` (each of `length` words)."""
-    return bool(phrases(sentence, length) & taken)
+    return not taken.isdisjoint(phrases(sentence, length))
 
 
 def alphabetic_share(texts: Sequence[str]) -> float:

@@ -41,7 +41,9 @@ def load(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         raise refuse("file", path, f"cannot be read: {error.strerror}") from error
 
 
-async def read_apart(data: bytes, filename: str, *, timeout: float = TIMEOUT, limit: int = MAX_BYTES) -> Document:
+async def read_apart(
+    data: bytes, filename: str, *, timeout: float = TIMEOUT, limit: int = MAX_BYTES
+) -> Document:
     """`read_document` in a process of its own: off the event loop, within `timeout` seconds and 2 GiB.
 
     PDFium is C++ that reads hostile input; a crash there ends as INVALID here.
@@ -56,15 +58,26 @@ async def read_apart(data: bytes, filename: str, *, timeout: float = TIMEOUT, li
         async with asyncio.timeout(timeout):
             out, err = await child.communicate(head + b"\n" + data)
     except TimeoutError as error:
-        raise refuse("file", f"not read within {timeout:g} s", "simplify the file or give its text") from error
+        raise refuse(
+            "file", f"not read within {timeout:g} s", "simplify the file or give its text"
+        ) from error
     finally:
         if child.returncode is None:
             child.kill()
             await child.wait()
     if child.returncode:
-        last = err.decode(errors="replace").strip().splitlines()[-1:] or [f"exit {child.returncode}"]
-        raise refuse("file", last[0], "its reader gave up on it; the file is damaged or too complex")
+        raise _given_up(child.returncode, err.decode(errors="replace").strip())
     return _answer(out)
+
+
+def _given_up(code: int, told: str) -> FiretrialError:
+    last = told.splitlines()[-1] if told else f"exit {code}"
+    if code < 0 or last.startswith("MemoryError"):
+        cause = f"signal {-code}" if code < 0 else "out of memory"
+        return refuse(
+            "file", f"its reader ended by {cause}", "the file is damaged or too complex; give its text"
+        )
+    return FiretrialError(Reason.INTERNAL, f"the reader failed: {last}")
 
 
 def _answer(out: bytes) -> Document:
