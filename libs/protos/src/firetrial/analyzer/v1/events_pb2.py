@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from firetrial.analyzer.v1 import analysis_pb2 as firetrial_dot_analyzer_dot_v1_dot_analysis__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"firetrial/analyzer/v1/events.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/analyzer/v1/analysis.proto\"4\n\x0bRunAnalyzed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"C\n\x12\x45xperimentReported\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Reportb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"firetrial/analyzer/v1/events.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/analyzer/v1/analysis.proto\"4\n\x0bRunAnalyzed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"C\n\x12\x45xperimentReported\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report\"J\n\x11RunAnalysisFailed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,4 +36,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNANALYZED']._serialized_end=151
   _globals['_EXPERIMENTREPORTED']._serialized_start=153
   _globals['_EXPERIMENTREPORTED']._serialized_end=220
+  _globals['_RUNANALYSISFAILED']._serialized_start=222
+  _globals['_RUNANALYSISFAILED']._serialized_end=296
 # @@protoc_insertion_point(module_scope)

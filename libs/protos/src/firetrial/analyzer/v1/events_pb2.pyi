@@ -62,3 +62,30 @@ class ExperimentReported(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExperimentReported: _TypeAlias = ExperimentReported  # noqa: Y015
+
+@_typing.final
+class RunAnalysisFailed(_message.Message):
+    """ft.evt.analyzer.v1.run_analysis_failed.<run>: the run's outcome stands; its analysis is missing."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    experiment_id: _builtins.str
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        experiment_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "reason", b"reason", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RunAnalysisFailed: _TypeAlias = RunAnalysisFailed  # noqa: Y015
