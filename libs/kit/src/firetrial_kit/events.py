@@ -5,6 +5,8 @@ Headers follow the CloudEvents 1.0 NATS binding in binary mode.
 
 from __future__ import annotations
 
+import re
+
 from google.protobuf.message import Message
 
 from firetrial_kit import trace
@@ -27,8 +29,8 @@ def work_subject(kind: str, pool: str) -> str:
 
 
 def token(key: str) -> str:
-    """`key` as one token of a subject."""
-    return key if key == "*" else key.replace(".", "_").replace(" ", "_").replace(">", "_").replace("*", "_")
+    """`key` as one token of a subject; what could end a token or a protocol line becomes "_"."""
+    return key if key == "*" else re.sub(r"[^A-Za-z0-9_@=-]", "_", key)
 
 
 def fact(service: str, name: str, key: str, payload: Message, *, clock: Clock, attempt: int = 1) -> Outgoing:
