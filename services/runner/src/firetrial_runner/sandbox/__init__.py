@@ -1,6 +1,6 @@
 """Where agents run: one port, and the sandboxes that keep it."""
 
-from firetrial_runner.sandbox.pick import choose
+from firetrial_runner.sandbox.pick import named
 from firetrial_runner.sandbox.port import (
     Chunk,
     Exit,
@@ -27,5 +27,5 @@ __all__ = [
     "Stream",
     "Termination",
     "Usage",
-    "choose",
+    "named",
 ]

@@ -119,6 +119,9 @@ class BwrapSandbox:
             await asyncio.shield(asyncio.to_thread(jail.abandon))
             raise
 
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
     async def leftovers(self) -> list[Leftover]:
         found = [Leftover(run, lease, f"process {pid}") for pid, run, lease in marked()]
         for name in self._cgroups.names() if self._cgroups else ():
@@ -172,6 +175,9 @@ class _Jail:
                 raise _unavailable(await asyncio.to_thread(self._last_words))
             try:
                 self._limit(root)
+            except FileExistsError as e:
+                why = f"{self._spec.run_key} is already here, under the same lease"
+                raise SandboxError(_NAME, why, "Wait for its end, or reap the lease") from e
             except OSError as e:
                 raise _unavailable(f"the control group cannot be used: {e}") from e
             os.write(key, b"x")
@@ -278,7 +284,9 @@ class _Jail:
         return stderr_head.decode(errors="replace").strip() or f"bwrap exited with {returncode}"
 
     def cleanup(self) -> None:
-        os.close(self._told)
+        if self._told >= 0:
+            os.close(self._told)
+            self._told = -1
         if self._cgroup is not None:
             self._cgroup.remove()
 

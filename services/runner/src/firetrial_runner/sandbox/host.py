@@ -39,6 +39,9 @@ class HostSandbox:
     async def start(self, spec: SandboxSpec) -> LocalProcess:
         return LocalProcess(_Jail(spec), spec.limits, spec.workspace)
 
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
     async def leftovers(self) -> list[Leftover]:
         return [Leftover(run, lease, f"process {pid}") for pid, run, lease in marked()]
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from firetrial_runner.faults import Fault, refuse
+from firetrial_kit.errors import Fault, check
 
 MIB = 1024**2
 GIB = 1024**3
@@ -34,7 +34,8 @@ class Termination(StrEnum):
     TIMED_OUT = "timed_out"
     OOM_KILLED = "oom_killed"
     CANCELLED = "cancelled"
-    OUTPUT_LIMIT = "output_limit"  # wrote more than its output or its workspace may hold
+    OUTPUT_LIMIT = "output_limit"
+    DISK_LIMIT = "disk_limit"
     LOST = "lost"  # the sandbox failed or vanished: not the command's doing
 
 
@@ -70,7 +71,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """A command to run. Raises InputError with every fault.
+    """A command to run. Raises INVALID with every fault.
 
     run_key names the run and lease the claim under which it runs: both are put on everything that the
     sandbox makes, so that what a dead runner left can be told from what is alive.
@@ -88,7 +89,7 @@ class SandboxSpec:
     image: str | None = None
 
     def __post_init__(self) -> None:
-        refuse(self._faults())
+        check("the command for a sandbox", self._faults())
 
     def _faults(self) -> Iterator[Fault]:
         for name, value in (("run_key", self.run_key), ("lease", self.lease)):
@@ -218,3 +219,6 @@ class Sandbox(Protocol):
 
     async def reap(self, dead: Collection[str]) -> list[Leftover]:
         """Remove everything that belongs to these leases; returns what was removed."""
+
+    async def aclose(self) -> None:
+        """Give back what the sandbox itself holds, such as a connection. Commands are not touched."""

@@ -36,7 +36,7 @@ class Jail(Protocol):
         """The command's exit status as a shell gives it, or why it is lost."""
 
     def cleanup(self) -> None:
-        """Remove what the jail made. Blocks for moments; called once, after death."""
+        """Remove what the jail made; harmless when it is removed. Blocks for moments; called after death."""
 
 
 class LocalProcess:
@@ -70,6 +70,15 @@ class LocalProcess:
         await asyncio.shield(self._end)
 
     async def _supervise(self) -> Exit:
+        try:
+            return await self._follow()
+        except BaseException:  # the event loop ends before the command: leave nothing all the same
+            self._jail.kill()
+            self._jail.popen.wait()
+            self._jail.cleanup()
+            raise
+
+    async def _follow(self) -> Exit:
         pumps = [
             asyncio.create_task(self._pump(Stream.STDOUT, self._jail.popen.stdout)),
             asyncio.create_task(self._pump(Stream.STDERR, self._jail.popen.stderr)),
@@ -136,9 +145,9 @@ class LocalProcess:
             begun = self._clock()
             try:
                 if await asyncio.to_thread(used_bytes, self._workspace, limit) > limit:
-                    self._kill(Termination.OUTPUT_LIMIT, f"more than {limit} bytes in the workspace")
+                    self._kill(Termination.DISK_LIMIT, f"more than {limit} bytes in the workspace")
             except MeasureError as e:
-                self._kill(Termination.OUTPUT_LIMIT, f"the workspace's size cannot be told: {e}")
+                self._kill(Termination.DISK_LIMIT, f"the workspace's size cannot be told: {e}")
             # A large tree takes long to count: at most a tenth of the time goes into counting.
             await asyncio.sleep(max(_DISK_S, 10 * (self._clock() - begun)))
 

@@ -1,0 +1,182 @@
+"""Every sandbox behind one face, with the same programs in each: what the contract suite runs over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from firetrial_runner.sandbox.bwrap import BwrapSandbox
+from firetrial_runner.sandbox.docker import DockerSandbox
+from firetrial_runner.sandbox.fake import FakeSandbox, Inside
+from firetrial_runner.sandbox.port import Leftover, Limits, Process, Sandbox, SandboxSpec, Stream
+
+MIB = 1024**2
+
+# What each program does in a real sandbox.
+_SOURCES = {
+    "greet": "import sys; print('hello'); sys.stderr.write('oops\\n')",
+    "fail": "raise SystemExit(3)",
+    "crash": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "sleep": "import time; print('up', flush=True); time.sleep(60)",
+    "hog": "data = [bytearray(10 << 20) for _ in range(100)]; print('not held')",
+    "flood": "import os\nwhile True: os.write(1, b'x' * 65536)",
+    "parts": "import os, time; os.write(1, b'\\xe2\\x82'); time.sleep(0.2);"
+    "os.write(1, b'\\xac\\xff\\x00\\x1b[1m')",
+    "fill": "f = open('big', 'wb')\nfor _ in range(64): f.write(bytes(1 << 20)); f.flush()\n"
+    "import time; time.sleep(60)",
+    "look": "import os; print(os.environ['GIVEN'], open('in.txt').read(), open('/given/note').read());"
+    "open('out.txt', 'w').write(os.getcwd())",
+}
+
+
+async def _greet(inside: Inside) -> int:
+    await inside.write(b"hello\n")
+    await inside.write(b"oops\n", Stream.STDERR)
+    return 0
+
+
+async def _fail(_: Inside) -> int:
+    return 3
+
+
+async def _crash(_: Inside) -> int:
+    return 128 + 9
+
+
+async def _sleep(inside: Inside) -> int:
+    await inside.write(b"up\n")
+    await inside.sleep(60)
+    return 0
+
+
+async def _hog(inside: Inside) -> int:
+    inside.allocate(1000 * MIB)
+    await inside.write(b"not held\n")
+    return 0
+
+
+async def _flood(inside: Inside) -> int:
+    while True:
+        await inside.write(b"x" * 65536)
+
+
+async def _parts(inside: Inside) -> int:
+    await inside.write(b"\xe2\x82")
+    await inside.sleep(0.05)
+    await inside.write(b"\xac\xff\x00\x1b[1m")
+    return 0
+
+
+async def _fill(inside: Inside) -> int:
+    (inside.workspace / "big").write_bytes(bytes(64 * MIB))
+    return 0
+
+
+async def _look(inside: Inside) -> int:
+    given = (inside.read_only["/given"] / "note").read_text()
+    await inside.write(
+        f"{inside.env['GIVEN']} {(inside.workspace / 'in.txt').read_text()} {given}\n".encode()
+    )
+    (inside.workspace / "out.txt").write_text("/workspace")
+    return 0
+
+
+_FAKES = {
+    "greet": _greet,
+    "fail": _fail,
+    "crash": _crash,
+    "sleep": _sleep,
+    "hog": _hog,
+    "flood": _flood,
+    "parts": _parts,
+    "fill": _fill,
+    "look": _look,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rig:
+    """A sandbox under test; `lose` makes it vanish under a running command.
+
+    Run keys and leases end in `mark`: several test sessions may share a machine.
+    """
+
+    sandbox: Sandbox
+    python: str
+    lose: Callable[[str], Awaitable[None]]
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+
+    def spec(self, program: str, workspace: Path, run: str = "r", **fields: Any) -> SandboxSpec:
+        """A spec that runs one of the programs above, or Python source where none has that name.
+
+        The lease is that of the run's own name.
+        """
+        argv: tuple[str, ...] = (program,)
+        if not isinstance(self.sandbox, FakeSandbox) and program != "nonesuch":
+            argv = (self.python, "-c", _SOURCES.get(program, program))
+        fields.setdefault("limits", Limits(wall_s=30))
+        lease = f"lease-{run}-{self.mark}"
+        return SandboxSpec(
+            run_key=f"{run}-{self.mark}", lease=lease, argv=argv, workspace=workspace, **fields
+        )
+
+    async def left(self) -> list[Leftover]:
+        """What there is of this rig's runs."""
+        return [left for left in await self.sandbox.leftovers() if left.run_key.endswith(self.mark)]
+
+
+def make_rig(kind: str) -> Rig:
+    return {"fake": _fake, "bubblewrap": _bubblewrap, "docker": _docker}[kind]()
+
+
+KINDS = ["fake", "bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker"))]
+
+
+def _fake() -> Rig:
+    sandbox = FakeSandbox(_FAKES)
+
+    async def lose(run_key: str) -> None:
+        await sandbox.reap({left.lease for left in await sandbox.leftovers() if left.run_key == run_key})
+
+    return Rig(sandbox, "", lose)
+
+
+def _bubblewrap() -> Rig:
+    sandbox = BwrapSandbox.create()
+
+    async def lose(run_key: str) -> None:
+        pids = [
+            int(left.what.removeprefix("process "))
+            for left in await sandbox.leftovers()
+            if left.run_key == run_key and left.what.startswith("process ")
+        ]
+        os.kill(min(pids), 9)
+
+    return Rig(sandbox, "python3", lose)
+
+
+def _docker() -> Rig:
+    url = os.environ["DOCKER_HOST"]
+    image = os.environ.get("FIRETRIAL_TEST_IMAGE", "python:3.11-slim")
+
+    async def lose(run_key: str) -> None:
+        with contextlib.closing(docker.DockerClient(base_url=url)) as client:
+            client.containers.get(f"firetrial-{run_key}").remove(force=True)
+
+    return Rig(DockerSandbox.connect(url, image), "python3", lose)
+
+
+async def read_all(process: Process) -> tuple[bytes, bytes]:
+    """(stdout, stderr), read to the end."""
+    got = {Stream.STDOUT: bytearray(), Stream.STDERR: bytearray()}
+    async for chunk in process.output():
+        got[chunk.stream] += chunk.data
+    return bytes(got[Stream.STDOUT]), bytes(got[Stream.STDERR])
