@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime, timedelta
 
-from firetrial_analyzer.attribution import attribute
+from firetrial_analyzer.analysis import AnalysedRun, Judge, analyse_judged
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, Usage
-from firetrial_analyzer.report import AnalysedRun, Experiment, Judge, Report, Task, build
+from firetrial_analyzer.report import Experiment, Report, Task, build
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 JUDGE = Judge(
@@ -49,7 +49,7 @@ def judged(run: RunOutcome, claims: list[tuple[str, Verdict, str]], found: str) 
             for n, (text, letter) in enumerate(zip(TRUTH, found, strict=True), 1)
         ),
     )
-    return AnalysedRun(run, JUDGE, judgement, attribute(judgement))
+    return analyse_judged(run, f"j-{run.run_id}", JUDGE, judgement)
 
 
 def runs() -> list[AnalysedRun]:

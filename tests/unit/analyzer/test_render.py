@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firetrial_analyzer.attribution import attribute
+from firetrial_analyzer.analysis import AnalysedRun, Judge, analyse_judged
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.outcomes import Outcome, Slot
 from firetrial_analyzer.render import Format, render
 from firetrial_analyzer.render.markdown import escaped
 from firetrial_analyzer.render.tables import COLUMNS, latex_escaped
-from firetrial_analyzer.report import AnalysedRun, Experiment, Judge, Report, Task, build
+from firetrial_analyzer.report import Experiment, Report, Task, build
 from firetrial_kit.errors import FiretrialError, Reason
 from unit.analyzer import sample
 
@@ -70,7 +70,7 @@ def hostile(text: str) -> Report:
         run, outcome=Outcome.INFRA_FAILED, attempt=0, run_id="r-0", precision=None, recall=None, f1=None
     )
     experiment = Experiment(run.experiment, (task, Task("other")), 2, (Slot("other", run.agent, 1),), text)
-    return build(experiment, [AnalysedRun(run, judge, judgement, attribute(judgement)), AnalysedRun(lost)])
+    return build(experiment, [analyse_judged(run, "j-1", judge, judgement), AnalysedRun(lost)])
 
 
 @pytest.mark.parametrize("form", RENDERED)

@@ -3,9 +3,10 @@ from dataclasses import replace
 
 import pytest
 
+from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.render.document import from_json, json_text
-from firetrial_analyzer.report import AnalysedRun, Experiment, build
+from firetrial_analyzer.report import Experiment, build
 from firetrial_kit.errors import FiretrialError, Reason
 from unit.analyzer import sample
 
@@ -28,6 +29,13 @@ def test_an_earlier_attempt_is_listed_and_does_not_count() -> None:
     assert lost.outcome is Outcome.INFRA_FAILED
     assert report.ended_runs == report.expected_runs == 9
     assert report.complete
+
+
+def test_a_superseded_attempt_leaves_its_slot_open() -> None:
+    lost = replace(sample.outcome("x@1", 1, Outcome.INFRA_FAILED), superseded=True)
+    report = build(Experiment(sample.EXPERIMENT, (), 1, (lost.slot,)), [AnalysedRun(lost)])
+    assert (report.ended_runs, report.runs, report.earlier_attempts) == (0, (), (lost,))
+    assert report.agents[0].score.outcomes.pending == 1
 
 
 def test_claims_are_counted_by_kind_over_judged_runs() -> None:

@@ -58,7 +58,8 @@ USAGE_FIELDS = tuple(field.name for field in fields(Usage))
 class RunOutcome:
     """The end of one attempt. Metrics lie in [0, 1]; None where the run has none or it is undefined.
 
-    `ending` says how the agent's process ended and `reason` why the outcome is not SCORED, for people.
+    A superseded attempt is followed by another, so its slot has not ended with it. `ending` says how the
+    agent's process ended and `reason` why the outcome is not SCORED, for people.
     """
 
     run_id: str
@@ -76,6 +77,7 @@ class RunOutcome:
     reason: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    superseded: bool = False
 
     @property
     def slot(self) -> Slot:
@@ -90,9 +92,11 @@ class RunOutcome:
 
 
 def latest_attempts(runs: Iterable[RunOutcome]) -> list[RunOutcome]:
-    """One run per slot, that of the highest attempt, ordered by slot."""
+    """One run per slot that has ended, that of the highest attempt, ordered by slot."""
     latest: dict[Slot, RunOutcome] = {}
     for run in runs:
+        if run.superseded:
+            continue
         known = latest.get(run.slot)
         if known is None or run.attempt > known.attempt:
             latest[run.slot] = run

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from firetrial_analyzer.attribution import Attribution, FalsePositiveKind
-from firetrial_analyzer.claims import Judgement, Verdict
+from firetrial_analyzer.analysis import AnalysedRun, Judge
+from firetrial_analyzer.attribution import FalsePositiveKind
+from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.cost import AgentCost, costs
 from firetrial_analyzer.outcomes import RunOutcome, Slot, latest_attempts
 from firetrial_analyzer.scores import AgentScore, TaskScore, aggregate
@@ -26,30 +27,6 @@ class Task:
     id: str
     question: str = ""
     broken: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Who judged. `quality` is what was measured about the judge itself, for people to read."""
-
-    backend: str
-    model: str
-    config_hash: str
-    quality: str
-
-    @property
-    def offline(self) -> bool:
-        return self.backend == "offline"
-
-
-@dataclass(frozen=True, slots=True)
-class AnalysedRun:
-    """All that is known of one attempt. A run that was not judged has no judgement and no attribution."""
-
-    run: RunOutcome
-    judge: Judge | None = None
-    judgement: Judgement | None = None
-    attribution: Attribution | None = None
 
 
 @dataclass(frozen=True, slots=True)

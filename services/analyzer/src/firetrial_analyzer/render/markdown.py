@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 
+from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.render import text
 from firetrial_analyzer.render.words import OUTCOMES, cost, outcome_counts, title, usage, wall_time
-from firetrial_analyzer.report import AnalysedRun, ClaimCounts, Report
+from firetrial_analyzer.report import ClaimCounts, Report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!&~$^@])")
 # What would become a link by itself.

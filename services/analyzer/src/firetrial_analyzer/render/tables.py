@@ -3,9 +3,10 @@
 import csv
 import io
 
+from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS
 from firetrial_analyzer.render import text
-from firetrial_analyzer.report import AnalysedRun, Report
+from firetrial_analyzer.report import Report
 
 _RUN_FIELDS = ("experiment", "task", "agent", "repeat", "attempt", "run_id", "outcome")
 COLUMNS = (*_RUN_FIELDS, *METRICS, *USAGE_FIELDS, "claims", "false_claims", "missing", "reason")

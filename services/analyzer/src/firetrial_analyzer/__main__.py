@@ -1,0 +1,3 @@
+from firetrial_analyzer.main import main
+
+main()

@@ -1,0 +1,58 @@
+"""All that is known of one run, put together once it has ended."""
+
+from dataclasses import dataclass, replace
+
+from firetrial_analyzer.attribution import Attribution, attribute
+from firetrial_analyzer.claims import Judgement
+from firetrial_analyzer.outcomes import RunOutcome, Usage, check
+from firetrial_kit.errors import FiretrialError
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Who judged. `quality` is what was measured about the judge itself, for people to read."""
+
+    backend: str
+    model: str
+    config_hash: str
+    quality: str
+
+    @property
+    def offline(self) -> bool:
+        return self.backend == "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedRun:
+    """One attempt and what was made of it. A run that was not judged has nothing but its outcome."""
+
+    run: RunOutcome
+    judgement_id: str = ""
+    judge: Judge | None = None
+    judgement: Judgement | None = None
+    attribution: Attribution | None = None
+
+
+def analyse(run: RunOutcome) -> AnalysedRun:
+    """A run that ended without a judgement. Raises INVALID for values out of range."""
+    check([run])
+    return AnalysedRun(run)
+
+
+def unanalysed(run: RunOutcome, why: str) -> AnalysedRun:
+    """A run whose analysis failed for good: it keeps its outcome, and its figures where they are in range."""
+    told = replace(run, reason=f"not analysed: {why}")
+    try:
+        check([told])
+    except FiretrialError:
+        told = replace(
+            told, precision=None, recall=None, f1=None, usage=Usage(),
+            repeat=max(run.repeat, 0), attempt=max(run.attempt, 0),
+        )  # fmt: skip
+    return AnalysedRun(told)
+
+
+def analyse_judged(run: RunOutcome, judgement_id: str, judge: Judge, judgement: Judgement) -> AnalysedRun:
+    """A judged run, its false claims typed. Raises INVALID for values out of range."""
+    check([run])
+    return AnalysedRun(run, judgement_id, judge, judgement, attribute(judgement))

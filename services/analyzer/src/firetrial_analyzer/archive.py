@@ -1,0 +1,97 @@
+"""Where the analyzer's inputs lie and where its results go, by key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+
+from pydantic import TypeAdapter
+
+from firetrial_analyzer.analysis import AnalysedRun, Judge
+from firetrial_analyzer.claims import Judgement
+from firetrial_analyzer.render import MEDIA_TYPES, Format
+from firetrial_analyzer.report import Task
+from firetrial_analyzer.wire import judgement_to_domain, task_to_domain
+from firetrial_kit.errors import Fault, FiretrialError, Reason
+from firetrial_kit.objects import ObjectRef, Objects
+
+# Formats that are kept; the others are made when they are asked for.
+KEPT = (Format.HTML, Format.MARKDOWN, Format.JSON)
+# Objects read at the same time.
+_PARALLEL = 16
+
+
+class Archive:
+    """Analyses and reports in the results bucket; tasks in the runs bucket, judgements by reference."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._analysis = TypeAdapter(AnalysedRun)
+
+    async def put_analysis(self, item: AnalysedRun) -> None:
+        data = self._analysis.dump_json(item)
+        await self._objects.put("results", _analysis_key(item.run.run_id), data, "application/json")
+
+    async def analysis(self, run_id: str) -> AnalysedRun:
+        """Raises NOT_FOUND for a run that has not ended, or is none."""
+        try:
+            data = await self._objects.get(f"results/{_analysis_key(run_id)}")
+        except FiretrialError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            raise FiretrialError(
+                Reason.NOT_FOUND,
+                f"there is no analysis of run {run_id!r}: it has not ended, or there is no such run",
+                faults=[Fault("run_id", run_id, "must be the id of a run that has ended")],
+            ) from error
+        return self._analysis.validate_json(data)
+
+    async def analyses(self, run_ids: Iterable[str]) -> list[AnalysedRun]:
+        """In the order asked for."""
+        turn = asyncio.Semaphore(_PARALLEL)
+
+        async def one(run_id: str) -> AnalysedRun:
+            async with turn:
+                return await self.analysis(run_id)
+
+        return list(await asyncio.gather(*map(one, run_ids)))
+
+    async def task(self, task_id: str) -> Task:
+        """The public part of a task; the id alone where it cannot be read, for a report can do without it."""
+        try:
+            return task_to_domain(await self._objects.get(f"runs/tasks/{task_id}/task.json"))
+        except FiretrialError as error:
+            if error.retryable:
+                raise
+            return Task(task_id)
+
+    async def judgement(self, run_id: str, uri: str, sha256: str) -> tuple[Judge, Judgement]:
+        """Raises NOT_FOUND, INVALID or CORRUPT for a reference that holds no judgement of the run."""
+        judge, judgement = judgement_to_domain(await self._objects.get(uri, sha256=sha256))
+        if judgement.run_id != run_id:
+            raise FiretrialError(
+                Reason.CORRUPT, f"object {uri!r} judges run {judgement.run_id!r} and not {run_id!r}"
+            )
+        return judge, judgement
+
+    async def put_report(self, experiment_id: str, formats: Mapping[Format, bytes]) -> dict[str, ObjectRef]:
+        """Stores each format; their references by the format's name."""
+        return {
+            form.value: await self._objects.put(
+                "results", f"reports/{experiment_id}/report.{form.value}", data, MEDIA_TYPES[form]
+            )
+            for form, data in formats.items()
+        }
+
+    async def stored(self, ref: ObjectRef) -> bytes | None:
+        """The bytes of a stored format, or None where they are gone or not those that were stored."""
+        try:
+            return await self._objects.get(ref.uri, sha256=ref.sha256, max_size=ref.size)
+        except FiretrialError as error:
+            if error.reason in (Reason.NOT_FOUND, Reason.TOO_LARGE, Reason.CORRUPT):
+                return None
+            raise
+
+
+def _analysis_key(run_id: str) -> str:
+    return f"analyses/{run_id}.json"

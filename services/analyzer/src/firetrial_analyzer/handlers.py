@@ -1,0 +1,111 @@
+"""What the analyzer does when it is told something; one function for each fact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from firetrial.judge.v1 import events_pb2 as judge_events
+from firetrial.parser.v1 import events_pb2 as parser_events
+from firetrial.runner.v1 import events_pb2 as runner_events
+from firetrial_analyzer.analysis import analyse, analyse_judged, unanalysed
+from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.outcomes import Outcome, RunOutcome
+from firetrial_analyzer.record import Plan
+from firetrial_analyzer.reports import Reports
+from firetrial_analyzer.wire import id_to_domain, outcome_of, plan_to_domain, run_to_domain
+from firetrial_kit.bus import Consumer, Fail, Handle, Received
+from firetrial_kit.errors import FiretrialError
+from firetrial_kit.events import EVENTS, subject
+
+# The run that a message is about and its plan; no run where a judge has still to speak.
+Read = Callable[[Received], tuple[RunOutcome | None, Plan]]
+
+
+class Handlers:
+    def __init__(
+        self, reports: Reports, archive: Archive, log: structlog.typing.FilteringBoundLogger
+    ) -> None:
+        self._reports = reports
+        self._archive = archive
+        self._log = log
+
+    def consumers(self, concurrency: int) -> list[Consumer]:
+        """The durable consumers; `concurrency` messages of each are handled at the same time."""
+        facts: list[tuple[str, str, Handle, Fail]] = [
+            ("runner", "run_finished", self.run_finished, self._failing(_finished)),
+            ("judge", "run_judged", self.run_judged, self._failing(_judged)),
+            ("judge", "run_judge_failed", self.run_judge_failed, self._failing(_judge_failed)),
+            ("parser", "paper_parse_failed", self.paper_parse_failed, self._dropped),
+            ("runner", "experiment_failed", self.experiment_failed, self._dropped),
+        ]
+        return [
+            Consumer(
+                f"analyzer-{name}", EVENTS, (subject(service, name),), handle, fail, concurrency=concurrency
+            )
+            for service, name, handle, fail in facts
+        ]
+
+    async def run_finished(self, message: Received) -> None:
+        """Ends a slot only where no judge will speak."""
+        run, plan = _finished(message)
+        if run is not None:
+            await self._reports.add(analyse(run), plan)
+
+    async def run_judged(self, message: Received) -> None:
+        event = message.parse(judge_events.RunJudged)
+        run, plan = _judged(message)
+        ref = event.judgement
+        judge, judgement = await self._archive.judgement(run.run_id, ref.uri, ref.sha256)
+        await self._reports.add(analyse_judged(run, event.judgement_id, judge, judgement), plan)
+
+    async def run_judge_failed(self, message: Received) -> None:
+        run, plan = _judge_failed(message)
+        await self._reports.add(analyse(run), plan)
+
+    async def paper_parse_failed(self, message: Received) -> None:
+        """Nothing to report on where the paper was only to be parsed."""
+        event = message.parse(parser_events.PaperParseFailed)
+        if event.experiment_id:
+            experiment = id_to_domain("experiment_id", event.experiment_id)
+            await self._reports.give_up(experiment, f"the paper could not be parsed: {event.reason}")
+
+    async def experiment_failed(self, message: Received) -> None:
+        event = message.parse(runner_events.ExperimentFailed)
+        await self._reports.give_up(id_to_domain("experiment_id", event.experiment_id), event.reason)
+
+    def _failing(self, read: Read) -> Fail:
+        async def fail(message: Received, error: FiretrialError) -> None:
+            """The run enters the report without an analysis: its outcome and scores are in the message."""
+            try:
+                run, plan = read(message)
+            except FiretrialError as unreadable:
+                await self._dropped(message, unreadable)
+                return
+            if run is not None:
+                await self._reports.add_unanalysed(unanalysed(run, error.message), plan, error.message)
+
+        return fail
+
+    async def _dropped(self, message: Received, error: FiretrialError) -> None:
+        """Nothing in the message could be told to have failed."""
+        self._log.error("message dropped", subject=message.subject, error=error.message)
+
+
+def _finished(message: Received) -> tuple[RunOutcome | None, Plan]:
+    event = message.parse(runner_events.RunFinished)
+    outcome = outcome_of(event.run)
+    return run_to_domain(event.run, outcome) if outcome else None, plan_to_domain(event.slip)
+
+
+def _judged(message: Received) -> tuple[RunOutcome, Plan]:
+    event = message.parse(judge_events.RunJudged)
+    run = run_to_domain(event.run, Outcome.SCORED, scores=event.scores)
+    return run, plan_to_domain(event.slip)
+
+
+def _judge_failed(message: Received) -> tuple[RunOutcome, Plan]:
+    event = message.parse(judge_events.RunJudgeFailed)
+    run = run_to_domain(event.run, Outcome.JUDGE_FAILED, reason=event.reason)
+    return run, plan_to_domain(event.slip)

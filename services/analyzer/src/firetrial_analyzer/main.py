@@ -1,0 +1,47 @@
+"""The analyzer as a process of its own, and as a part of `firetrial up`."""
+
+from __future__ import annotations
+
+import os
+
+from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
+from firetrial_analyzer.announce import Announcer
+from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.config import AnalyzerSettings
+from firetrial_analyzer.handlers import Handlers
+from firetrial_analyzer.metrics import AnalyzerMetrics
+from firetrial_analyzer.record import ReportRecord
+from firetrial_analyzer.reports import Reports
+from firetrial_analyzer.servicer import AnalyzerServicer
+from firetrial_kit import rpc, service
+from firetrial_kit.records import Records
+from firetrial_kit.service import Parts, Service
+
+NAME = "analyzer"
+
+
+async def build(parts: Parts) -> Service:
+    settings = AnalyzerSettings.from_env(parts.environ, NAME)
+    archive = Archive(parts.objects)
+    reports = Reports(
+        records=Records(parts.state, "report", ReportRecord),
+        archive=archive,
+        announcer=Announcer(parts.bus, parts.clock),
+        clock=parts.clock,
+        metrics=AnalyzerMetrics(parts.registry),
+    )
+    servicer = AnalyzerServicer(reports, archive)
+
+    def register(server: rpc.Server) -> None:
+        server.add(
+            "firetrial.analyzer.v1.AnalyzerService",
+            analyzer_service_pb2_grpc.add_AnalyzerServiceServicer_to_server,
+            servicer,
+        )
+
+    handlers = Handlers(reports, archive, parts.log)
+    return Service(NAME, register, handlers.consumers(settings.analyses_at_once))
+
+
+def main() -> None:
+    service.main({NAME: build}, os.environ)

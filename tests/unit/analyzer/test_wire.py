@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from google.protobuf.json_format import MessageToJson
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from firetrial.analyzer.v1 import analysis_pb2
+from firetrial.judge.v1 import judgement_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial.runner.v1 import run_pb2
+from firetrial_analyzer.analysis import AnalysedRun, analyse_judged
+from firetrial_analyzer.attribution import FalsePositiveKind
+from firetrial_analyzer.claims import Verdict
+from firetrial_analyzer.outcomes import Outcome, Usage
+from firetrial_analyzer.record import Plan, ReportRecord
+from firetrial_analyzer.wire import (
+    analysis_to_wire,
+    judgement_to_domain,
+    outcome_of,
+    plan_to_domain,
+    report_to_wire,
+    run_to_domain,
+    task_to_domain,
+)
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.objects import ObjectRef
+
+
+def run(**fields: Any) -> run_pb2.Run:
+    return run_pb2.Run(**{"id": "r-1", "experiment_id": "e-1", **fields})
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_every_outcome_has_its_name(outcome: Outcome) -> None:
+    number = run_pb2.Outcome.Value(f"OUTCOME_{outcome}")
+    assert outcome_of(run(outcome=number)) is outcome
+
+
+def test_all_of_the_contracts_outcomes_verdicts_and_kinds_are_known() -> None:
+    assert len(run_pb2.Outcome.values()) == len(Outcome) + 1
+    assert len(judgement_pb2.Verdict.values()) == len(Verdict) + 1
+    assert len(analysis_pb2.FalseClaimType.values()) == len(FalsePositiveKind) + 1
+
+
+def test_an_unset_figure_is_unknown_and_a_zero_is_zero() -> None:
+    assert run_to_domain(run(), Outcome.CANCELLED).usage == Usage()
+    used = run()
+    used.usage.wall_time.FromNanoseconds(0)
+    used.usage.cost_usd = 0.0
+    used.usage.tokens = 0
+    assert run_to_domain(used, Outcome.SCORED).usage == Usage(wall_seconds=0.0, tokens=0, usd=0.0)
+
+
+def test_durations_and_times_keep_their_fractions() -> None:
+    made = run()
+    made.usage.wall_time.FromMilliseconds(2500)
+    made.started_at.FromDatetime(datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC))
+    domain = run_to_domain(made, Outcome.SCORED)
+    assert domain.usage.wall_seconds == 2.5
+    assert domain.started_at == datetime(2026, 1, 2, 3, 4, 5, 600_000, tzinfo=UTC)
+    assert domain.ended_at is None
+
+
+def test_undefined_scores_stay_undefined() -> None:
+    domain = run_to_domain(run(), Outcome.SCORED, scores=judgement_pb2.Scores(recall=0.0))
+    assert (domain.precision, domain.recall, domain.f1) == (None, 0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("exit_", "ending"),
+    [
+        (run_pb2.Exit(termination=run_pb2.TERMINATION_EXITED, code=0), "exited with 0"),
+        (run_pb2.Exit(termination=run_pb2.TERMINATION_EXITED, signal=9), "killed by signal 9"),
+        (run_pb2.Exit(termination=run_pb2.TERMINATION_TIMED_OUT, signal=9), "stopped at its time limit"),
+        (run_pb2.Exit(termination=run_pb2.TERMINATION_OOM_KILLED), "killed for memory"),
+        (run_pb2.Exit(), "exited"),
+    ],
+)
+def test_how_a_process_ended_is_told_in_words(exit_: run_pb2.Exit, ending: str) -> None:
+    assert run_to_domain(run(exit=exit_), Outcome.SCORED).ending == ending
+
+
+def test_every_bad_id_is_named_at_once() -> None:
+    with pytest.raises(FiretrialError) as error:
+        run_to_domain(run(id="", experiment_id="../x"), Outcome.SCORED)
+    assert [fault.field for fault in error.value.faults] == ["run.id", "run.experiment_id"]
+
+
+def test_an_agent_named_twice_is_one_agent() -> None:
+    slip = plan_pb2.Slip(expected_runs=4, plan=plan_pb2.Plan(agents=["a", "b", "a"], repeats=2, model="m"))
+    assert plan_to_domain(slip) == Plan(4, ("a", "b"), 2, "m")
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'"x"', b'{"id": 3}', b"\xff\xfe"])
+def test_bytes_that_are_no_judgement_are_corrupt(data: bytes) -> None:
+    with pytest.raises(FiretrialError) as error:
+        judgement_to_domain(data)
+    assert error.value.reason is Reason.CORRUPT
+    with pytest.raises(FiretrialError):
+        task_to_domain(data)
+
+
+def test_a_verdict_from_the_future_is_refused() -> None:
+    with pytest.raises(FiretrialError) as error:
+        judgement_to_domain(b'{"agent_claims": [{"id": "a1", "text": "x", "verdict": 42}]}')
+    assert error.value.reason is Reason.INVALID
+    assert error.value.faults[0].field == "a1.verdict"
+
+
+def test_a_field_from_the_future_is_passed_over() -> None:
+    _, judgement = judgement_to_domain(b'{"run_id": "r-1", "confidence": 0.9}')
+    assert judgement.run_id == "r-1"
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+verdicts = st.sampled_from([number for number in judgement_pb2.Verdict.values() if number])
+claims = st.lists(
+    st.builds(judgement_pb2.ClaimVerdict, text=texts, verdict=verdicts, evidence=texts, rationale=texts),
+    max_size=4,
+)
+
+
+@given(claims, claims)
+def test_a_judgement_goes_from_the_wire_to_the_archive_and_back_to_the_wire(
+    agent: list[judgement_pb2.ClaimVerdict], truth: list[judgement_pb2.ClaimVerdict]
+) -> None:
+    for side, letter in ((agent, "a"), (truth, "t")):
+        for number, claim in enumerate(side, 1):
+            claim.id = f"{letter}{number}"
+    message = judgement_pb2.Judgement(run_id="r-1", agent_claims=agent, truth_claims=truth, quality="q")
+    data = MessageToJson(message, preserving_proto_field_name=True).encode()
+    judge, judgement = judgement_to_domain(data)
+    assert [claim.text for claim in judgement.agent_claims] == [claim.text for claim in agent]
+    assert [claim.evidence for claim in judgement.truth_claims] == [claim.evidence for claim in truth]
+    item = analyse_judged(run_to_domain(run(), Outcome.SCORED), "j-1", judge, judgement)
+    adapter = TypeAdapter(AnalysedRun)
+    assert adapter.validate_json(adapter.dump_json(item)) == item
+    analysis = analysis_to_wire(item)
+    wrong = (judgement_pb2.VERDICT_CONTRADICTED, judgement_pb2.VERDICT_NEUTRAL)
+    assert [f.claim_id for f in analysis.false_claims] == [c.id for c in agent if c.verdict in wrong]
+    assert list(analysis.missed_claim_ids) == [c.id for c in truth if c.verdict in wrong]
+
+
+def test_a_record_goes_on_the_wire() -> None:
+    record = ReportRecord(
+        "e-1", datetime(2026, 1, 1, tzinfo=UTC), Plan(3, ("a",), 3, ""),
+        formats={"html": ObjectRef("results/reports/e-1/report.html", "ab", 7, "text/html")}, failure="why",
+    )  # fmt: skip
+    report = report_to_wire(record)
+    assert (report.experiment_id, report.expected_runs, report.complete) == ("e-1", 3, False)
+    assert (report.html.uri, report.html.size, report.failure) == (record.formats["html"].uri, 7, "why")
+    assert not report.HasField("markdown")
+    assert report.changed_at.ToDatetime(UTC) == record.changed_at
