@@ -104,11 +104,17 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-async def judge_texts(judge: Judge, *, run_id: str, conclusion: str, truth: str) -> Judgement:
-    """Judge a conclusion against a ground truth. Raises what the judge raises; UNSCORED is no error."""
-    (agent, spent_agent), (true, spent_true) = await asyncio.gather(
-        judge.claims(conclusion), judge.claims(truth)
-    )
+async def judge_texts(
+    judge: Judge, *, run_id: str, conclusion: str, truth: str, true: Extraction | None = None
+) -> Judgement:
+    """Judge a conclusion against a ground truth, whose claims may be at hand already as `true`.
+
+    Raises what the judge raises; UNSCORED is no error.
+    """
+    agent, spent = await judge.claims(conclusion)
+    if true is None:
+        true, cost = await judge.claims(truth)
+        spent += cost
     agent, true = _named(agent, "a"), _named(true, "t")
     (on_agent, spent_precision), (on_truth, spent_recall) = await asyncio.gather(
         judge.rule(agent.claims, truth), judge.rule(true.claims, conclusion)
@@ -123,7 +129,7 @@ async def judge_texts(judge: Judge, *, run_id: str, conclusion: str, truth: str)
         truth_rulings=truth_rulings,
         score=score([r.verdict for r in agent_rulings], [r.verdict for r in truth_rulings]),
         notes=_notes("conclusion", agent) + _notes("ground truth", true),
-        spent=spent_agent + spent_true + spent_precision + spent_recall,
+        spent=spent + spent_precision + spent_recall,
     )
 
 

@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
 from firetrial_judge.claims import MAX_CLAIM_CHARS, MAX_CLAIMS, Claim, Extraction, Kind
-from firetrial_judge.judgement import JudgeConfig, Spent
+from firetrial_judge.judgement import Judge, JudgeConfig, Spent
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Span, Verdict
-from firetrial_kit.models import MalformedAnswer, Message, ModelClient, Usage
+from firetrial_kit.models import Endpoint, MalformedAnswer, Message, ModelClient, Usage
 
 _BATCH = 40  # claims in one request
 _GIVE_UP = 3  # malformed answers in a row after which the rest is left UNSCORED
@@ -162,6 +163,18 @@ class ModelJudge:
             for title, text in zip(titled[::2], titled[1::2], strict=True)
         ]
         return [Message("system", prompt.format(marker=marker)), Message("user", "\n\n".join(fenced))]
+
+
+def opener(endpoint: Callable[[str], Endpoint], stack: AsyncExitStack) -> Callable[[str], Judge]:
+    """Makes a judge for a model by name; `stack` closes its connections."""
+    prompts = load_prompts()
+
+    def opened(model: str) -> Judge:
+        client = ModelClient(endpoint(model))
+        stack.push_async_callback(client.aclose)
+        return ModelJudge(client, prompts)
+
+    return opened
 
 
 def _within(schema: Mapping[str, Any], sentences: int) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from firetrial_judge.alignment import Match, Parts, match, parts
 from firetrial_judge.claims import Claim, Extraction, extract
 from firetrial_judge.clauses import findings
 from firetrial_judge.effects import DOWN, FLAT, Effect
-from firetrial_judge.embedding import MODEL_ID, SentenceEmbedder
+from firetrial_judge.embedding import MODEL_ID, SentenceEmbedder, Vector
 from firetrial_judge.judgement import JudgeConfig, Spent
 from firetrial_judge.text import clean, units
 from firetrial_judge.verdict import Ruling, Span, Verdict
@@ -29,6 +29,8 @@ QUALITY = (
 )
 
 _GATE = 0.30  # below this cosine two sentences speak of different things, whatever words they share
+_MOST_SENTENCES = 2000
+_MOST_CHARS = 2000  # of one sentence: hostile text has sentences of any length
 _NEAREST = 4  # sentences of the premise that are looked at closely
 _COPY = 0.62  # likeness of word order from which one new word is a replacement, not a paraphrase
 _COPY_COVER = 0.85
@@ -47,33 +49,49 @@ class _Reading:
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A text made ready: its sentences, where they stand, and their vectors, one row each."""
+
+    spans: tuple[Span, ...]
+    sentences: tuple[str, ...]
+    vectors: Vector
+
+
 class OfflineJudge:
     """Decides premise and hypothesis pairs without a network. Thread-safe, deterministic."""
 
     def __init__(self, embedder: SentenceEmbedder) -> None:
         self._embedder = embedder
 
-    def verdict(self, premise: str, hypothesis: str, claim_id: str = "") -> Ruling:
-        """Whether the premise, of one sentence or many, entails the hypothesis.
+    def read(self, text: str) -> Reference:
+        """Prepare a text to judge claims against; of a text beyond _MOST_SENTENCES the rest is left out."""
+        cleaned = clean(text)
+        spans = tuple(units(cleaned)[:_MOST_SENTENCES])
+        sentences = tuple(_line(cleaned[s.start : s.end]) for s in spans)
+        return Reference(spans, sentences, self._embedder.embed(sentences))
 
-        The evidence is the sentence of the premise that decides, None where no sentence is near.
+    def rule(self, reference: Reference, claim: str, claim_id: str = "") -> Ruling:
+        """Whether the reference entails the claim.
+
+        The evidence is the sentence of the reference that decides, None where no sentence is near.
         """
-        premise = clean(premise)
-        claim = " ".join(clean(hypothesis).split())
-        sentences = units(premise)
-        if not sentences or not claim:
+        claim = _line(clean(claim))
+        if not reference.sentences or not claim:
             return Ruling(claim_id, Verdict.NEUTRAL, "nothing to compare")
-        texts = [" ".join(premise[s.start : s.end].split()) for s in sentences]
-        vectors = self._embedder.embed([*texts, claim])
-        cosines = [float(c) for c in vectors[:-1] @ vectors[-1]]
-        nearest = sorted(range(len(texts)), key=lambda i: (-cosines[i], i))[:_NEAREST]
+        cosines = [float(c) for c in reference.vectors @ self._embedder.embed([claim])[0]]
+        nearest = sorted(range(len(cosines)), key=lambda i: (-cosines[i], i))[:_NEAREST]
         readings = [
             reading
             for i in nearest
             if cosines[i] >= _GATE
-            for reading in _readings(texts[i], claim, cosines[i], sentences[i])
+            for reading in _readings(reference.sentences[i], claim, cosines[i], reference.spans[i])
         ]
         return _conclude(claim_id, readings)
+
+
+def _line(text: str) -> str:
+    return " ".join(text[:_MOST_CHARS].split())
 
 
 def _readings(sentence: str, claim: str, cosine: float, span: Span) -> list[_Reading]:
@@ -163,7 +181,7 @@ def _conclude(claim_id: str, readings: Sequence[_Reading]) -> Ruling:
     best = max(readings, key=lambda r: r.nearness)
     decided = [r for r in readings if r.verdict is not Verdict.NEUTRAL and r.nearness >= best.nearness - 0.15]
     chosen = max(decided, key=lambda r: r.nearness) if decided else best
-    return Ruling(claim_id, chosen.verdict, chosen.why, chosen.span)
+    return Ruling(claim_id, chosen.verdict, chosen.why[:_MOST_CHARS], chosen.span)
 
 
 class OfflineBackend:
@@ -184,7 +202,8 @@ class OfflineBackend:
         return await asyncio.to_thread(self._rule, claims, reference), Spent()
 
     def _rule(self, claims: Sequence[Claim], reference: str) -> list[Ruling]:
-        return [self._judge.verdict(reference, claim.text, claim.id) for claim in claims]
+        prepared = self._judge.read(reference)
+        return [self._judge.rule(prepared, claim.text, claim.id) for claim in claims]
 
 
 def load() -> OfflineBackend:

@@ -1,0 +1,5 @@
+"""`python -m firetrial_judge`."""
+
+from firetrial_judge.main import main
+
+main()

@@ -1,0 +1,53 @@
+"""The judge as a process of its own, and as a part of `firetrial up`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from firetrial.judge.v1 import judge_service_pb2_grpc
+from firetrial_judge import offline
+from firetrial_judge.archive import Archive
+from firetrial_judge.config import JudgeSettings
+from firetrial_judge.handlers import Handlers
+from firetrial_judge.judges import Judges
+from firetrial_judge.judging import SERVICE, Judging
+from firetrial_judge.metrics import JudgeMetrics
+from firetrial_judge.model_judge import opener
+from firetrial_judge.records import JudgedRun, JudgementRecord
+from firetrial_judge.servicer import JudgeServicer
+from firetrial_kit import rpc, service
+from firetrial_kit.records import Records
+from firetrial_kit.service import Parts, Service
+
+
+async def build(parts: Parts) -> Service:
+    settings = JudgeSettings.from_env(parts.environ, SERVICE)
+    models = opener(settings.endpoint, parts.stack) if settings.model_url else None
+    archive = Archive(parts.objects)
+    judgements = Records(parts.state, "judgement", JudgementRecord)
+    runs = Records(parts.state, "judged_run", JudgedRun)
+    judging = Judging(
+        judges=Judges(await asyncio.to_thread(offline.load), models),
+        archive=archive,
+        judgements=judgements,
+        runs=runs,
+        bus=parts.bus,
+        clock=parts.clock,
+        metrics=JudgeMetrics(parts.registry),
+    )
+    servicer = JudgeServicer(judging, archive, judgements, runs)
+
+    def register(server: rpc.Server) -> None:
+        server.add(
+            "firetrial.judge.v1.JudgeService",
+            judge_service_pb2_grpc.add_JudgeServiceServicer_to_server,
+            servicer,
+        )
+
+    consumers = Handlers(judging, parts.log).consumers(settings.judgements_at_once)
+    return Service(SERVICE, register, consumers)
+
+
+def main() -> None:
+    service.main({SERVICE: build}, os.environ)
