@@ -192,7 +192,7 @@ def test_markdown_has_no_live_character(text: str) -> None:
     inert = escaped(text)
     assert "\n" not in inert
     assert not re.search(r"(?<!\\)(?:\\\\)*[`*_{}\[\]<>#|!&~$^@]", inert)
-    assert "://" not in inert
+    assert not re.search(r"(?<!\\)(?:\\\\)*://", inert)
 
 
 def test_csv_has_a_row_for_each_attempt_and_empty_cells_for_the_unknown() -> None:
