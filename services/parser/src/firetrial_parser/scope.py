@@ -35,10 +35,10 @@ _DATASETS = re.compile(
 )
 _METRICS = re.compile(
     r"""\b(?:exact[- ]match(?:\ accuracy)?|accuracy|F1(?:[- ]score)?|AU-?ROC|AUC|ROUGE(?:-[L\d])?|BLEU
-    |perplexity|ECE|Brier\ score|expected\ calibration\ error|mean\ squared\ error|RMSE|MAE|precision|recall|win\ rate
-    |Spearman|Pearson|rank\ correlation|pass@\d+|log-?likelihood|calibration|R\^2|Cohen's\ kappa|success\ rate
-    |error\ rate|death\ rate|Hurst\ exponent|Hölder\ exponent|mutual\ information|Wasserstein\ distance
-    |KL\ divergence|runtime|latency)\b""",
+    |perplexity|ECE|Brier\ score|expected\ calibration\ error|mean\ squared\ error|RMSE|MAE|precision|recall
+    |win\ rate|Spearman|Pearson|rank\ correlation|pass@\d+|log-?likelihood|calibration|R\^2|Cohen's\ kappa
+    |success\ rate|error\ rate|death\ rate|Hurst\ exponent|Hölder\ exponent|mutual\ information
+    |Wasserstein\ distance|KL\ divergence|runtime|latency)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SETUP = re.compile(

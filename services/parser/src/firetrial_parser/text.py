@@ -27,7 +27,7 @@ def _pieces(source: str) -> Iterator[Piece]:
     for n, group in enumerate(groups):
         lines = [line.strip() for line in group.split("\n") if line.strip()]
         level = _heading_level(lines)
-        if n == 0 and len(lines) == 1 and level != 1:
+        if n == 0 and len(lines) == 1 and not headings.is_named(lines[0]):
             yield Piece(1, lines[0])
         elif level:
             yield Piece(level + 1, lines[0])
@@ -49,7 +49,7 @@ def _heading_level(lines: list[str]) -> int:
     number = headings.numbered(first)
     if number is not None and len(lines) == 1 and not first.endswith((".", ",", ";")):
         return number.level
-    return 1 if len(lines) == 1 and first.isupper() and len(first) > 3 else 0
+    return 1 if len(lines) == 1 and first.isupper() and len(first) > 3 and first[-1] not in ".,;" else 0
 
 
 def _paragraphs(lines: list[str], vocabulary: set[str]) -> Iterator[Piece]:

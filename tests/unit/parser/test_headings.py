@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firetrial_parser.headings import Number, follows, is_named, longest_chain, numbered
+
+
+@pytest.mark.parametrize(
+    ("text", "parts", "title"),
+    [
+        ("1 Introduction", ("1",), "Introduction"),
+        ("2.3. Results", ("2", "3"), "Results"),
+        ("A.4.1 Prompts", ("A", "4", "1"), "Prompts"),
+        ("B Random distractors", ("B",), "Random distractors"),
+        ("Appendix C Tokens", ("C",), "Tokens"),
+    ],
+)
+def test_numbers_are_read(text: str, parts: tuple[str, ...], title: str) -> None:
+    assert numbered(text) == Number(parts, title)
+
+
+@pytest.mark.parametrize("text", ["Introduction", "12", "1 2 3", "2023 was a year", "3.5 % of all"])
+def test_what_is_no_numbered_heading(text: str) -> None:
+    assert numbered(text) is None
+
+
+def test_names_do_not_depend_on_case_or_stop() -> None:
+    assert is_named("REFERENCES")
+    assert is_named("Related Work.")
+    assert not is_named("Our great idea")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (None, ("1",), True),
+        (None, ("A",), False),
+        (("1",), ("1", "1"), True),
+        (("2", "3"), ("3",), True),
+        (("2", "3"), ("2", "5"), True),
+        (("2", "3"), ("2", "7"), False),
+        (("7",), ("A",), True),
+        (("B",), ("4",), False),
+        (("2",), ("3", "1"), False),
+    ],
+)
+def test_what_can_follow(before: tuple[str, ...] | None, after: tuple[str, ...], expected: bool) -> None:
+    assert follows(before, after) is expected
+
+
+def test_list_items_and_a_title_with_an_article_fall_out_of_the_chain() -> None:
+    texts = ["A Tale of two", "1 Intro", "1.1 Aims", "9 Lives of cats", "2 Method", "3 Results", "A Proofs"]
+    found = [numbered(text) for text in texts]
+    assert longest_chain([n for n in found if n]) == {1, 2, 4, 5, 6}
+
+
+@given(st.lists(st.integers(1, 30), max_size=40))
+def test_chain_is_a_chain(numbers: list[int]) -> None:
+    given_numbers = [Number((str(n),), "x") for n in numbers]
+    chain = sorted(longest_chain(given_numbers))
+    for before, after in zip([None, *chain], chain, strict=False):
+        assert follows(None if before is None else given_numbers[before].parts, given_numbers[after].parts)

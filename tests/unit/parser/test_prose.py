@@ -1,0 +1,60 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firetrial_parser.prose import flat, join_lines, phrases, sentences, shares_phrase, vocabulary_of
+
+WORDS = st.from_regex(r"[a-z]{1,12}", fullmatch=True)
+
+
+def test_a_broken_word_is_mended() -> None:
+    lines = ["we measure how accu-", "racy changes"]
+    assert join_lines(lines, vocabulary_of(lines)) == "we measure how accuracy changes"
+
+
+def test_a_compound_keeps_its_hyphen_when_the_paper_writes_it_so() -> None:
+    vocabulary = vocabulary_of(["the key-value task", "a question"])
+    assert join_lines(["a key-", "value task"], vocabulary) == "a key-value task"
+    assert join_lines(["chain-of-", "thought"], vocabulary) == "chain-of-thought"
+    assert join_lines(["MPT-", "30B"], vocabulary) == "MPT-30B"
+
+
+def test_halves_of_a_broken_word_are_not_words() -> None:
+    assert vocabulary_of(["offer sugges-", "tions for work"]) == {"offer", "for", "work"}
+
+
+def test_two_known_words_form_a_compound() -> None:
+    vocabulary = vocabulary_of(["language is a model of thought", "based on it"])
+    assert join_lines(["a language-", "model based"], vocabulary) == "a language-model based"
+
+
+@given(st.lists(WORDS, min_size=1, max_size=30))
+def test_joining_whole_words_loses_none(words: list[str]) -> None:
+    assert join_lines(words, set(words)).split() == words
+
+
+def test_sentences_stop_at_ends_only() -> None:
+    text = (
+        "See Fig. 3 by Liu et al. (2023), e.g. the left one. It falls by 3.5% (p < .05). "
+        '"Why?" We ask J. Doe.'
+    )
+    assert sentences(text) == [
+        "See Fig. 3 by Liu et al. (2023), e.g. the left one.",
+        "It falls by 3.5% (p < .05).",
+        '"Why?"',
+        "We ask J. Doe.",
+    ]
+
+
+@given(st.text(max_size=300))
+def test_sentences_keep_every_visible_character(text: str) -> None:
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+def test_flat_makes_typography_equal() -> None:
+    assert flat("“A  –\nB”") == '"a - b"'
+
+
+def test_shared_phrases() -> None:
+    taken = phrases("The accuracy falls by forty points when labels are wrong", 5)
+    assert shares_phrase("We see that accuracy falls by forty points.", taken, 5)
+    assert not shares_phrase("Accuracy falls by four points.", taken, 5)
