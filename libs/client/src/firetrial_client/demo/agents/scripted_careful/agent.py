@@ -90,8 +90,8 @@ def about_baseline(means: Means) -> str:
     steady = all(later < earlier + TIE for earlier, later in pairwise(clean))
     if steady and clean[0] - clean[-1] > TIE:
         return (
-            f"Without label noise, accuracy goes down as k goes up: {clean[0]:.1f}% at k = {ks[0]}, "
-            f"but only {clean[-1]:.1f}% at k = {ks[-1]}."
+            f"Without label noise, accuracy goes down as k goes up: it is {clean[0]:.1f}% at k = {ks[0]} "
+            f"and {clean[-1]:.1f}% at k = {ks[-1]}."
         )
     winner = best(means, 0)[0]
     return f"Without label noise, a larger k does not lower accuracy; k = {winner} is the most accurate."
@@ -107,8 +107,8 @@ def about_steps(means: Means) -> str:
     else:
         shape = f"unevenly, by {min(steps):.1f} to {max(steps):.1f} points for every 10% of wrong labels"
     return (
-        f"k = {k} suffers most from label noise: its accuracy drops from {row[0]:.1f}% on clean labels to "
-        f"{row[40]:.1f}% with 40% wrong labels. Accuracy at k = {k} drops {shape}."
+        f"k = {k} suffers most from label noise. With 40% wrong labels, accuracy at k = {k} drops by "
+        f"{row[0] - row[40]:.1f} points to {row[40]:.1f}%. Accuracy at k = {k} drops {shape}."
     )
 
 
@@ -119,8 +119,10 @@ def about_robustness(means: Means) -> str:
         lead = "A larger k makes the classifier more robust to label noise"
     else:
         lead = "Robustness to label noise does not grow steadily with k"
-    each = listed([f"{max(points, 0):.1f} points at k = {k}" for k, points in zip(ks, lost, strict=True)])
-    return f"{lead}: with 40% wrong labels it loses {each}."
+    each = listed(
+        [f"k = {k} loses {max(points, 0):.1f} points" for k, points in zip(ks[1:], lost[1:], strict=True)]
+    )
+    return f"{lead}. With 40% wrong labels, {each}."
 
 
 def about_choice(means: Means) -> str:
@@ -145,8 +147,8 @@ def about_excess(means: Means) -> str:
     if min(behind) <= 0:
         return f"k = {largest} is not the best choice with 40% wrong labels, where k = {rival} beats it."
     return (
-        f"Too large a k is no help: k = {largest} stays below k = {rival} at all noise levels tested, by "
-        f"{min(behind):.1f} to {max(behind):.1f} points."
+        f"k = {largest} is too large: its accuracy is lower than that of k = {rival} at all noise levels, "
+        f"by {min(behind):.1f} to {max(behind):.1f} points."
     )
 
 
