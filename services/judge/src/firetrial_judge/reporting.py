@@ -69,6 +69,9 @@ _ADVICE = re.compile(
     r"adopt|report|choose|select|set|put|add|make sure|remember)\b",
     re.IGNORECASE,
 )
+_NORM = re.compile(
+    r"\b(?:should|must|ought to) (?:never |not |always |only )?(?:be )?(?:us|avoid|prefer|cho|appl)"
+)
 _PLAN = re.compile(
     r"\b(?:i|we) (?:will|would|plan|intend|am going|are going|should|could)\b|^(?:next|todo)\b", re.IGNORECASE
 )
@@ -95,7 +98,7 @@ def is_finding(clause: str) -> bool:
     found = words(clause)
     if len([word for word in found if len(word.written) > 1]) < 3 and not (found and quantities(clause)):
         return False
-    if clause.endswith(("?", ":")) or any(p.search(clause) for p in (_READ, _ADVICE, _PLAN, _DONE)):
+    if clause.endswith(("?", ":")) or any(p.search(clause) for p in (_READ, _ADVICE, _NORM, _PLAN, _DONE)):
         return False
     if _NARRATION.match(clause) and not _FOUND.search(clause):
         return False

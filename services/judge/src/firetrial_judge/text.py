@@ -128,6 +128,7 @@ _ABBREVIATIONS = frozenset(lexicon.ABBREVIATIONS.split())
 _NUMBERED = frozenset(lexicon.BEFORE_NUMBERS.split())
 _MAY_END = frozenset(lexicon.MAY_END.split())
 _STOP = re.compile(r"[.!?。！？]+[\"'”’)\]*_]*(?=\s|$)")
+_SYMBOL = re.compile(r"[a-z]\s?[=<>≤≥]")  # "k = 45 is worse" opens a sentence in lower case
 _LAST_TOKEN = re.compile(r"[^\s(\[\"'“‘]+$")
 
 
@@ -169,7 +170,7 @@ def _ends_sentence(text: str, begin: int, stop: re.Match[str], end: int) -> bool
         return True
     if _abbreviated(text[begin : stop.start() + 1], rest):
         return False
-    return not rest[0].islower() and _depth(text, begin, stop.start()) == 0
+    return (not rest[0].islower() or bool(_SYMBOL.match(rest))) and _depth(text, begin, stop.start()) == 0
 
 
 def _abbreviated(before: str, rest: str = "x") -> bool:
@@ -204,6 +205,18 @@ def units(text: str) -> list[Span]:
         elif block.form is not Form.HEADING:
             found += sentences(text, block.start, block.end)
     return found
+
+
+_CITATION = re.compile(
+    r"\s*(?:\((?:see |cf\. )?(?:tables?|tab\.|figures?|figs?\.|sections?|sec\.|appendix|eq\.)[^()]{0,60}\)|"
+    r"\[\d{1,3}(?:\s*[,–-]\s*\d{1,3})*\])",
+    re.IGNORECASE,
+)
+
+
+def uncited(sentence: str) -> str:
+    """Without what only points elsewhere: "(Table 1)", "[12, 13]"."""
+    return _CITATION.sub("", sentence)
 
 
 def cut_at(text: str, span: Span, places: list[tuple[int, int]]) -> list[Span]:

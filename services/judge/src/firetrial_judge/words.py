@@ -24,7 +24,9 @@ _IRREGULAR = {
     "beaten": "beat", "won": "win", "chose": "choose", "chosen": "choose", "shown": "show",
     "people": "person", "led": "lead", "began": "begin", "left": "leave", "did": "do", "further": "more",
     "analyses": "analysis", "hypotheses": "hypothesis", "indices": "index", "can't": "cannot",
+    "goes": "go", "went": "go", "gone": "go",
 }  # fmt: skip
+_NOMINAL = frozenset({"ent", "ence", "ant", "ance", "al", "ic", "ity"})
 _ENDINGS = sorted(lexicon.ENDINGS.split(), key=len, reverse=True)
 
 
@@ -61,18 +63,23 @@ def fold(word: str) -> str:
 
 @cache
 def stem(word: str) -> str:
-    """What the inflections of a folded word share; endings leave at least four letters."""
+    """What the inflections of a folded word share; endings leave at least four letters of it."""
     if any(c.isdigit() for c in word):
         return word
     base = word
     if len(word) > 3 and word[-1] == "s" and word[-2] not in "su":
         base = word[:-3] + "y" if word.endswith("ies") and len(word) > 5 else word[:-1]
     for _ in range(2):  # "prevented", "preventing" and "prevent" must meet, though "ent" is an ending too
-        ending = next((e for e in _ENDINGS if base.endswith(e) and len(base) - len(e) >= 4), "")
+        ending = next((e for e in _ENDINGS if base.endswith(e) and len(base) - len(e) >= _least(e)), "")
         base = base.removesuffix(ending) if ending else base
     if len(base) > 4 and base[-1] == base[-2] and base[-1] not in "aeious":
         base = base[:-1]
     return base[:-1] if len(base) > 4 and base[-1] in "eyi" else base
+
+
+def _least(ending: str) -> int:
+    """Letters that must be left: a "student" does not "study"."""
+    return 5 if ending in _NOMINAL else 4
 
 
 def stems(text: str) -> frozenset[str]:
