@@ -30,8 +30,8 @@ def test_work_waits_for_its_pool() -> None:
 
 @given(st.text(min_size=1))
 def test_any_key_is_one_token_that_ends_no_line(key: str) -> None:
-    token = events.subject("parser", "task_created", key).split(".")[5:]
-    assert key == "*" or re.fullmatch(r"[A-Za-z0-9_@=-]+", *token)
+    (token,) = events.subject("parser", "task_created", key).split(".")[5:]
+    assert key == "*" or re.fullmatch(r"[A-Za-z0-9_@=-]+", token)
 
 
 @given(st.lists(st.text(), max_size=4), st.lists(st.text(), max_size=4))
