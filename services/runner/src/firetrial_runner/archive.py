@@ -1,0 +1,219 @@
+"""Tars from strangers and tars of what strangers left: nothing in either is trusted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from firetrial_kit.errors import Fault, check, invalid
+
+GIB = 1024**3
+MIB = 1024**2
+_TOLD = 20  # faults named one by one
+_HEADER = MIB  # bytes that a tar may make us read for the header of one member
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What an archive may hold: number of files, bytes of one, bytes of all."""
+
+    files: int
+    file_bytes: int
+    total_bytes: int
+
+
+DATA = Caps(files=100_000, file_bytes=20 * GIB, total_bytes=40 * GIB)
+BUNDLE = Caps(files=1_000, file_bytes=2 * MIB, total_bytes=2 * MIB)
+ARTIFACTS = Caps(files=2_000, file_bytes=64 * MIB, total_bytes=256 * MIB)
+
+
+def unpack(archive: Path, into: Path, caps: Caps) -> None:
+    """Unpack a tar or tar.gz below `into`, which is made. Raises INVALID with what is wrong.
+
+    Only files and directories with plain relative names come out. Links are refused altogether: filters
+    that try to tell good links from bad ones have been fooled. Nothing is unpacked of an archive that breaks
+    a rule, and at most the caps are read of one that is a bomb.
+    """
+    try:
+        with _opened(archive) as tar:
+            check(f"the archive {archive.name}", _faults(tar, caps))
+        into.mkdir(parents=True, exist_ok=True)
+        with _opened(archive) as tar:
+            for member in tar:
+                _place(tar, member, into)
+    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+        raise invalid(
+            "the archive", [Fault(archive.name, str(error), "must be a tar or tar.gz that is whole")]
+        ) from error
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
+    with ExitStack() as stack:
+        file: IO[bytes] = stack.enter_context(archive.open("rb"))
+        if file.read(2) == b"\x1f\x8b":
+            file.seek(0)
+            file = stack.enter_context(cast("IO[bytes]", gzip.GzipFile(fileobj=file)))
+        file.seek(0)
+        wary = cast("IO[bytes]", _Wary(file))
+        yield stack.enter_context(tarfile.open(fileobj=wary, mode="r:", errorlevel=1))
+
+
+class _Wary(io.BufferedIOBase):
+    """A file that refuses reads of a size that only a hostile header asks for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= _HEADER:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _faults(tar: tarfile.TarFile, caps: Caps) -> Iterator[Fault]:
+    files, total, told = 0, 0, 0
+    for member in tar:
+        tar.members.clear()  # type: ignore[attr-defined] # the list grows with every member otherwise
+        files, total = files + 1, total + member.size
+        if files > caps.files:
+            yield Fault("files", f"more than {caps.files}", f"must be at most {caps.files}")
+            return
+        if total > caps.total_bytes or member.size > caps.file_bytes:
+            most = f"must be at most {caps.file_bytes} bytes each and {caps.total_bytes} in all"
+            yield Fault(ascii(member.name)[:200], f"{member.size} bytes", most)
+            return
+        if fault := _fault(member):
+            yield fault
+            told += 1
+            if told == _TOLD:
+                return
+
+
+def _fault(member: tarfile.TarInfo) -> Fault | None:
+    name = ascii(member.name)[:200]
+    if not (member.isreg() or member.isdir()):
+        return Fault(name, f"a special member of type {member.type!r}", "must be a file or a directory")
+    if not is_plain(member.name) or len(member.name) > 1000:
+        return Fault(name, "its name", "must be a relative path without '..'")
+    return None
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name, used below a directory, stays below it."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and "\0" not in name
+
+
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+    tar.members.clear()  # type: ignore[attr-defined] # as above
+    to = into / member.name
+    if member.isdir():
+        to.mkdir(parents=True, exist_ok=True)
+        return
+    to.parent.mkdir(parents=True, exist_ok=True)
+    source = tar.extractfile(member)
+    with to.open("wb") as target:
+        while source is not None and (part := source.read(MIB)):
+            target.write(part)
+    to.chmod(0o755 if member.mode & 0o111 else 0o644)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What a tar holds, and what was left out of it (name and why; the first few, and how many in all)."""
+
+    files: int
+    bytes: int
+    left_out: tuple[tuple[str, str], ...]
+    left_out_count: int
+
+
+def pack(folder: Path, to: Path, caps: Caps, without: frozenset[str] = frozenset()) -> Packed:
+    """Tar the regular files below `folder`, byte for byte the same for the same files.
+
+    Not followed or opened: links, devices, pipes, sockets. `without` names entries of the folder itself
+    that are passed over. What is over the caps is left out and told.
+    """
+    left: list[tuple[str, str]] = []
+    files = total = 0
+    with tarfile.open(to, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, why in _walk(folder, without):
+            reason = why
+            if reason is None:
+                room = min(caps.file_bytes, caps.total_bytes - total) if files < caps.files else -1
+                size, reason = _add(tar, folder, name, room)
+                files, total = files + (reason is None), total + size
+            if reason is not None:
+                left.append((ascii(name)[1:-1], reason))
+    return Packed(files, total, tuple(left[:_TOLD]), len(left))
+
+
+def _walk(folder: Path, without: frozenset[str]) -> Iterator[tuple[str, str | None]]:
+    """(name below the folder, why it is left out or None), sorted by directory."""
+    todo = [""]
+    while todo:
+        below = todo.pop()
+        try:
+            with os.scandir(folder / below) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            yield below, error.strerror or "cannot be read"
+            continue
+        folders = []
+        for entry in entries:
+            name = f"{below}/{entry.name}" if below else entry.name
+            if name in without:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(name)
+            else:
+                yield name, None if entry.is_file(follow_symlinks=False) else "not a regular file"
+        todo += reversed(folders)
+
+
+def _add(tar: tarfile.TarFile, folder: Path, name: str, room: int) -> tuple[int, str | None]:
+    """(bytes added, why not)."""
+    if room < 0:
+        return 0, "more files than are kept"
+    try:
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        return 0, error.strerror or "cannot be read"
+    with open(handle, "rb") as file:  # noqa: PTH123 -- from a handle
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            return 0, "not a regular file"
+        if about.st_size > room:
+            return 0, f"{about.st_size} bytes are more than are kept"
+        member = tarfile.TarInfo(name)
+        member.size = about.st_size
+        member.mode = 0o755 if about.st_mode & 0o111 else 0o644
+        tar.addfile(member, file)
+    return about.st_size, None
+
+
+def bundle(files: Iterator[tuple[str, bytes, bool]]) -> bytes:
+    """A tar of (name, content, executable), byte for byte the same for the same files."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content, executable in sorted(files):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            member.mode = 0o755 if executable else 0o644
+            tar.addfile(member, io.BytesIO(content))
+    return buffer.getvalue()

@@ -1,0 +1,231 @@
+"""A run: one attempt of one agent at one task, from its queue to its end.
+
+    QUEUED → RUNNING → CONCLUDED → ENDED, with exactly one outcome
+
+CONCLUDED waits for the judge; whatever needs no judge goes straight to ENDED. All changes are pure
+functions of the run, so that they can be tried again on a newer version of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from firetrial_kit.ids import digest
+from firetrial_kit.objects import ObjectRef
+from firetrial_runner.allowance import Allowance
+from firetrial_runner.sandbox.port import Termination
+
+
+class RunState(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    CONCLUDED = "concluded"
+    ENDED = "ended"
+
+
+class Outcome(StrEnum):
+    SCORED = "scored"
+    AGENT_FAILED = "agent_failed"  # no conclusion: its own error, or its own time or budget. Scores 0.
+    INFRA_FAILED = "infra_failed"  # our fault. Never scores.
+    JUDGE_FAILED = "judge_failed"
+    CANCELLED = "cancelled"
+
+
+class LeaseLostError(Exception):
+    """Another has taken the run over: whoever holds this one must let go of it and say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Who runs it, and until when that is to be believed."""
+
+    holder: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the agent's process ended: a code or a signal where it ended by itself."""
+
+    termination: Termination
+    code: int | None = None
+    signal: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunUsage:
+    """What the run used; None is unknown, never 0. Times in seconds of the agent's process."""
+
+    wall_s: float
+    cpu_s: float | None
+    max_rss_bytes: int | None
+    output_bytes: int
+    steps: int
+    cost_usd: float | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What is to be run, whatever number of attempts that takes. repeat counts from 1."""
+
+    experiment_id: str
+    task_id: str
+    agent_id: str
+    model: str
+    limits: Allowance
+    repeat: int
+
+    def queued(slot: Slot, attempt: int, pool: str, max_attempts: int, now: datetime) -> Run:
+    """A new attempt."""
+    return Run(
+        id=slot.run_id(attempt),
+        experiment_id=slot.experiment_id,
+        task_id=slot.task_id,
+        agent_id=slot.agent_id,
+        model=slot.model,
+        repeat=slot.repeat,
+        attempt=attempt,
+        pool=pool,
+        limits=slot.limits,
+        max_attempts=max_attempts,
+        queued_at=now,
+    )
+
+
+def next_attempt(run: Run, now: datetime) -> Run:
+    """The attempt after this one."""
+    return queued(run.slot, run.attempt + 1, run.pool, run.max_attempts, now)
+
+
+def verdict(end: End, *, concluded: bool, why_none: str = "") -> tuple[RunState, Outcome | None, str]:
+    """(state, outcome, reason) for how an agent ended and whether it left a conclusion.
+
+    A conclusion is judged however the process ended, by time-out or with an error too: exit codes are the
+    agent's own word, what it left is evidence. Only a cancelled or lost run is not looked at.
+    """
+    if end.termination is Termination.CANCELLED:
+        return RunState.ENDED, Outcome.CANCELLED, "cancelled"
+    if end.termination is Termination.LOST:
+        return RunState.ENDED, Outcome.INFRA_FAILED, f"the sandbox was lost: {end.detail}"
+    if concluded:
+        return RunState.CONCLUDED, None, ""
+    how = end.detail or (f"ended by signal {end.signal}" if end.signal else f"exited with {end.code}")
+    return RunState.ENDED, Outcome.AGENT_FAILED, f"no conclusion ({how}): {why_none}"
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What came of a run whose agent's process has ended."""
+
+    end: End
+    usage: RunUsage
+    conclusion: ObjectRef | None
+    why_none: str
+    artifacts: ObjectRef | None
+    trajectory_chunks: int
+
+
+def over(run: Run, what: Yield, now: datetime) -> Run:
+    """The run once its agent's process has ended."""
+    state, outcome, reason = verdict(
+        what.end, concluded=what.conclusion is not None, why_none=what.why_none
+    )
+    return replace(
+        run,
+        state=state,
+        outcome=outcome,
+        reason=reason,
+        superseded=outcome is Outcome.INFRA_FAILED and run.may_try_again,
+        lease=None,
+        ended_at=now if state is RunState.ENDED else None,
+        end=what.end,
+        usage=what.usage,
+        conclusion=what.conclusion,
+        artifacts=what.artifacts,
+        trajectory_chunks=what.trajectory_chunks,
+    )
+
+
+def claimed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run | None:
+    """Taken by `holder`; None where it is not there to be taken."""
+    if run.state is not RunState.QUEUED:
+        return None
+    lease = Lease(holder, now + timedelta(seconds=ttl_s))
+    return replace(run, state=RunState.RUNNING, lease=lease, started_at=now)
+
+
+def renewed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run:
+    """The lease made longer. Raises LeaseLostError."""
+    _held(run, holder)
+    return replace(run, lease=Lease(holder, now + timedelta(seconds=ttl_s)))
+
+
+def released(run: Run, holder: str, now: datetime) -> Run | None:
+    """The lease given up now, for another to find the run lost."""
+    if run.state is not RunState.RUNNING or run.lease is None or run.lease.holder != holder:
+        return None
+    return replace(run, lease=Lease(holder, now))
+
+
+def finished(run: Run, result: Run, holder: str) -> Run:
+    """`result` in the place of the run that `holder` holds, with what was asked of it meanwhile.
+
+    Raises LeaseLostError.
+    """
+    _held(run, holder)
+    again = result.superseded and not run.cancel_requested
+    return replace(result, cancel_requested=run.cancel_requested, superseded=again)
+
+
+def lost(run: Run, now: datetime, detail: str) -> Run | None:
+    """Ended, because its runner is gone; None where the runner lives or the run is over."""
+    if run.state is not RunState.RUNNING or (run.lease and run.lease.expires_at > now):
+        return None
+    end = End(Termination.LOST, detail=detail)
+    return failed(run, now, Outcome.INFRA_FAILED, detail, end=end, again=run.may_try_again)
+
+
+def failed(
+    run: Run, now: datetime, outcome: Outcome, reason: str, *, end: End | None = None, again: bool = False
+) -> Run:
+    """Ended without a judge; `again` where another attempt follows."""
+    return replace(
+        run,
+        state=RunState.ENDED,
+        outcome=outcome,
+        reason=reason,
+        lease=None,
+        ended_at=now,
+        end=end or run.end,
+        superseded=again,
+    )
+
+
+def cancelled(run: Run, now: datetime) -> Run | None:
+    """A queued run ends, a running one is asked to; None where it is over."""
+    if run.state is RunState.QUEUED:
+        return failed(replace(run, cancel_requested=True), now, Outcome.CANCELLED, "cancelled")
+    if run.state is RunState.RUNNING:
+        return replace(run, cancel_requested=True)
+    return None
+
+
+def judged(run: Run, now: datetime) -> Run | None:
+    """Scored; None where it had ended before."""
+    if run.state is RunState.ENDED:
+        return None
+    return replace(run, state=RunState.ENDED, outcome=Outcome.SCORED, reason="", lease=None, ended_at=now)
+
+
+def not_judged(run: Run, now: datetime, reason: str) -> Run | None:
+    """Concluded, and the judge failed; None where it had ended before."""
+    return None if run.state is RunState.ENDED else failed(run, now, Outcome.JUDGE_FAILED, reason)
+
+
+def _held(run: Run, holder: str) -> None:
+    if run.state is not RunState.RUNNING or run.lease is None or run.lease.holder != holder:
+        raise LeaseLostError(run.id)
