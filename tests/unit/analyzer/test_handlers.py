@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -98,7 +99,17 @@ async def test_a_new_judgement_of_a_run_makes_a_new_report(bench: Bench) -> None
     assert len(bench.facts("experiment_reported")) == 2
 
 
-async def test_runs_that_end_at_the_same_time_are_all_in(bench: Bench) -> None:
+class LaggingBus(InMemoryBus):
+    """Takes a while to store a message, as a real one does."""
+
+    async def publish(self, message: Outgoing) -> None:
+        await asyncio.sleep(0.005)
+        await super().publish(message)
+
+
+async def test_runs_that_end_at_the_same_time_make_one_report_of_all(bench: Bench) -> None:
+    bench.bus = LaggingBus()
+    bench.start()
     for repeat in range(1, 9):
         await bench.judged(run(repeat), expected=8)
     stop = asyncio.Event()
@@ -109,6 +120,38 @@ async def test_runs_that_end_at_the_same_time_are_all_in(bench: Bench) -> None:
     await consuming
     report = told(bench.facts("experiment_reported")[-1]).report
     assert (report.ended_runs, report.complete) == (8, True)
+    assert bench.objects.puts == 8 + 3
+
+
+class OvertakenObjects(InMemoryObjects):
+    """While the first report is put, another process is let through."""
+
+    def __init__(self, sharing: InMemoryObjects, other: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(sharing=sharing)
+        self._others = [other]
+
+    async def put(self, bucket: str, key: str, data: bytes, media_type: str) -> ObjectRef:
+        if "reports/" in key and self._others:
+            await self._others.pop()()
+        return await super().put(bucket, key, data, media_type)
+
+
+async def test_a_report_that_was_overtaken_by_another_process_is_made_again(bench: Bench) -> None:
+    other = Bench(bench.everything, bench.bus, bench.state)
+
+    async def late_run_elsewhere() -> None:
+        await other.finished(run(1, 1, superseded=True), run_pb2.OUTCOME_INFRA_FAILED)
+        assert await other.deliver("run_finished") == ["done"]
+
+    bench.objects = OvertakenObjects(bench.everything, late_run_elsewhere)
+    bench.start()
+    await bench.judged(run(1, 2))
+    assert await bench.deliver("run_judged") == ["done"]
+    record = await bench.records.get(EXPERIMENT)
+    assert record.complete
+    for ref in record.formats.values():
+        assert await bench.archive.stored(ref)
+    assert b"Earlier attempts" in await bench.objects.get(record.formats["html"].uri)
 
 
 async def test_redelivery_is_a_no_op(bench: Bench) -> None:

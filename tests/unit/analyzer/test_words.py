@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_analyzer.words import content, dice, share, tokens, topic
+from firetrial_analyzer.words import content, dice, share, stem, tokens, topic
 
 
 def test_a_hyphen_parts_words_but_not_names() -> None:
@@ -17,6 +17,10 @@ def test_a_hyphen_parts_words_but_not_names() -> None:
 )
 def test_common_endings_do_not_hide_a_word(left: str, right: str) -> None:
     assert content(left) == content(right)
+
+
+def test_a_name_with_digits_is_not_stemmed() -> None:
+    assert stem("gpt-4s") == "gpt-4s"
 
 
 def test_bare_numbers_are_content_but_no_topic() -> None:

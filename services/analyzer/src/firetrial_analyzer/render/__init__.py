@@ -45,7 +45,7 @@ def _renderer(form: Format) -> Callable[[Report], str]:
         Format.CSV: tables.csv_text,
     }
     if form not in renderers:
-        cure = f"take one of {', '.join(renderers)}"
+        cure = f"take one of {', '.join(MEDIA_TYPES)}"
         raise FiretrialError(
             Reason.NOT_YET,
             f"reports as {form.value} are not made yet: {cure}",
