@@ -79,7 +79,58 @@ class Slot:
     limits: Allowance
     repeat: int
 
-    def queued(slot: Slot, attempt: int, pool: str, max_attempts: int, now: datetime) -> Run:
+    def run_id(self, attempt: int) -> str:
+        """The id of an attempt."""
+        names = (self.experiment_id, self.task_id, self.agent_id, self.model)
+        return f"r-{digest(*names, self.limits.as_parts(), self.repeat, attempt, length=20)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt. repeat and attempt count from 1. `reason` says why it was not scored."""
+
+    id: str
+    experiment_id: str
+    task_id: str
+    agent_id: str
+    model: str
+    repeat: int
+    attempt: int
+    pool: str
+    limits: Allowance
+    max_attempts: int
+    queued_at: datetime
+    state: RunState = RunState.QUEUED
+    outcome: Outcome | None = None
+    reason: str = ""
+    lease: Lease | None = None
+    cancel_requested: bool = False
+    superseded: bool = False
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    end: End | None = None
+    usage: RunUsage | None = None
+    conclusion: ObjectRef | None = None
+    artifacts: ObjectRef | None = None
+    trajectory_chunks: int = 0
+
+    @property
+    def slot(self) -> Slot:
+        """The slot that this is an attempt at."""
+        return Slot(self.experiment_id, self.task_id, self.agent_id, self.model, self.limits, self.repeat)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the agent's part is done, whatever came of it."""
+        return self.state in {RunState.CONCLUDED, RunState.ENDED}
+
+    @property
+    def may_try_again(self) -> bool:
+        """Whether an infrastructure failure now is to be followed by another attempt."""
+        return self.attempt < self.max_attempts and not self.cancel_requested
+
+
+def queued(slot: Slot, attempt: int, pool: str, max_attempts: int, now: datetime) -> Run:
     """A new attempt."""
     return Run(
         id=slot.run_id(attempt),
@@ -131,9 +182,7 @@ class Yield:
 
 def over(run: Run, what: Yield, now: datetime) -> Run:
     """The run once its agent's process has ended."""
-    state, outcome, reason = verdict(
-        what.end, concluded=what.conclusion is not None, why_none=what.why_none
-    )
+    state, outcome, reason = verdict(what.end, concluded=what.conclusion is not None, why_none=what.why_none)
     return replace(
         run,
         state=state,
