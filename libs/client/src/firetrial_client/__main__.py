@@ -1,0 +1,5 @@
+"""`python -m firetrial_client` is `firetrial`."""
+
+from firetrial_client.cli.main import main
+
+main()

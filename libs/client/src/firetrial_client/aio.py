@@ -1,0 +1,40 @@
+"""The SDK for code with asyncio."""
+
+from __future__ import annotations
+
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from firetrial_client.endpoints import SERVICES
+from firetrial_client.errors import FiretrialError
+from firetrial_client.judgements import JudgementCalls
+from firetrial_client.papers import PaperCalls
+from firetrial_client.reports import ReportCalls
+from firetrial_client.runs import RunCalls
+
+
+class AsyncFiretrial(PaperCalls, RunCalls, JudgementCalls, ReportCalls):
+    """One Firetrial: its four services as one object.
+
+    async with AsyncFiretrial() as client:
+        async for run in client.watch_runs(experiment_id): ...
+
+    Every method raises FiretrialError: UNAVAILABLE where a service cannot be reached, DEADLINE where it does
+    not answer in time, and what the method itself names.
+    """
+
+    async def health(self, timeout: float = 5.0) -> dict[str, str]:
+        """For each service "serving", "not serving", or why it did not answer."""
+        return {service: await self._health(service, timeout) for service in SERVICES}
+
+    async def _health(self, service: str, timeout: float) -> str:
+        request = health_pb2.HealthCheckRequest(service=f"firetrial.{service}.v1.{service.title()}Service")
+        try:
+            answer = await self._one(
+                service,
+                lambda: health_pb2_grpc.HealthStub(self._channels.of(service)).Check,
+                request,
+                timeout,
+            )
+        except FiretrialError as error:
+            return error.message
+        return "serving" if answer.status == health_pb2.HealthCheckResponse.SERVING else "not serving"

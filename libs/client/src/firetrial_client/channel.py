@@ -1,0 +1,88 @@
+"""Connections to the services, and how a call behaves on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import grpc
+
+from firetrial_client.endpoints import Tls
+from firetrial_client.errors import FiretrialError
+
+# Every submit is idempotent on the server, so UNAVAILABLE, and nothing else, may be tried again by itself.
+_SERVICE_CONFIG = {
+    "methodConfig": [
+        {
+            "name": [{}],
+            "retryPolicy": {
+                "maxAttempts": 4,
+                "initialBackoff": "0.1s",
+                "maxBackoff": "1s",
+                "backoffMultiplier": 2,
+                "retryableStatusCodes": ["UNAVAILABLE"],
+            },
+        }
+    ]
+}
+_OPTIONS = [
+    ("grpc.service_config", json.dumps(_SERVICE_CONFIG)),
+    ("grpc.enable_retries", 1),
+    # A peer that vanished without a word is noticed in 40 s; the servers allow a ping every 10 s.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    # A restarted service is found again within a second or two, not after gRPC's two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+]
+
+
+class Channels:
+    """One channel for each address, opened when first used.
+
+    `find` gives the address of each service; it is asked again by `refresh`, because a Firetrial that was
+    started anew answers on other ports.
+    """
+
+    def __init__(self, find: Callable[[], Mapping[str, str]], tls: Tls | None) -> None:
+        self._find = find
+        self._tls = tls
+        self._addresses: dict[str, str] = {}
+        self._open: dict[str, grpc.aio.Channel] = {}
+
+    def address(self, service: str) -> str:
+        """`host:port` of the service. Raises what `find` raises."""
+        if not self._addresses:
+            self._addresses = dict(self._find())
+        return self._addresses[service]
+
+    def of(self, service: str) -> grpc.aio.Channel:
+        address = self.address(service)
+        if address not in self._open:
+            self._open[address] = self._connect(address)
+        return self._open[address]
+
+    async def refresh(self) -> bool:
+        """Look for the services again; whether any of them is elsewhere now."""
+        before = self._addresses
+        try:
+            self._addresses = dict(self._find())
+        except FiretrialError:  # nothing runs at the moment; what is known may yet come back
+            return False
+        for address in [address for address in self._open if address not in self._addresses.values()]:
+            await self._open.pop(address).close(None)
+        return self._addresses != before
+
+    async def close(self) -> None:
+        while self._open:
+            await self._open.popitem()[1].close(None)
+
+    def _connect(self, address: str) -> grpc.aio.Channel:
+        if self._tls is None:
+            return grpc.aio.insecure_channel(address, options=_OPTIONS)
+        ca, cert, key = (
+            path.read_bytes() if path else None for path in (self._tls.ca, self._tls.cert, self._tls.key)
+        )
+        credentials = grpc.ssl_channel_credentials(ca, key, cert)
+        return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)

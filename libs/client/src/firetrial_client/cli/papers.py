@@ -1,0 +1,135 @@
+"""`firetrial papers` and `firetrial tasks`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from firetrial.parser.v1.paper_pb2 import NODE_KIND_LEAF, Node, PaperState
+from firetrial_client.cli.app import App, answering
+from firetrial_client.cli.output import columns, fields, show_json, when, word
+from firetrial_client.cli.text import safe
+
+
+@click.group()
+def papers() -> None:
+    """Papers that were submitted, and their trees."""
+
+
+@papers.command("list")
+@answering
+def list_papers(app: App) -> None:
+    """All papers."""
+    with app.client() as client:
+        found = list(client.list_papers())
+    if app.json:
+        show_json(found)
+        return
+    columns(
+        ("PAPER", "STATE", "TASKS", "SUBMITTED", "TITLE"),
+        (
+            (p.id, word(PaperState, p.state), len(p.task_ids), when(p.submitted_at), p.title or p.filename)
+            for p in found
+        ),
+    )
+
+
+@papers.command("show")
+@click.argument("paper")
+@answering
+def show_paper(app: App, paper: str) -> None:
+    """One paper: its state, tasks and faults."""
+    with app.client() as client:
+        found = client.get_paper(paper)
+    if app.json:
+        show_json(found)
+        return
+    fields(
+        [
+            ("paper", found.id),
+            ("state", word(PaperState, found.state)),
+            ("failure", found.failure),
+            ("title", found.title),
+            ("file", found.filename),
+            ("pages", found.pages or ""),
+            ("submitted", when(found.submitted_at)),
+            *(("task", task) for task in found.task_ids),
+            *(("fault", fault) for fault in found.faults),
+        ]
+    )
+
+
+@papers.command("tree")
+@click.argument("paper")
+@answering
+def tree(app: App, paper: str) -> None:
+    """The paper's research-problem tree."""
+    with app.client() as client:
+        root = client.get_tree(paper)
+    if app.json:
+        show_json(root)
+    else:
+        click.echo("\n".join(_branch(root, 0)))
+
+
+def _branch(node: Node, depth: int) -> Iterator[str]:
+    mark = "[uncertain] " if node.uncertain else ""
+    lead = f"{node.evidence}: " if node.kind == NODE_KIND_LEAF and node.evidence else ""
+    yield f"{'  ' * depth}{node.path}  {mark}{safe(lead + node.title)}"
+    for child in node.children:
+        yield from _branch(child, depth + 1)
+
+
+@click.group()
+def tasks() -> None:
+    """Tasks that agents can be run on."""
+
+
+@tasks.command("list")
+@answering
+def list_tasks(app: App) -> None:
+    """All tasks, with what is known to be wrong with them."""
+    with app.client() as client:
+        found = list(client.list_tasks())
+    if app.json:
+        show_json(found)
+        return
+    columns(
+        ("TASK", "ORIGIN", "TRUTH", "BROKEN", "QUESTION"),
+        (
+            (
+                t.id,
+                t.origin,
+                "yes" if t.has_truth else "no",
+                len(t.broken) or "",
+                " ".join(t.question.split()),
+            )
+            for t in found
+        ),
+    )
+
+
+@tasks.command("show")
+@click.argument("task")
+@answering
+def show_task(app: App, task: str) -> None:
+    """One task: what an agent is told. The ground truth cannot be read."""
+    with app.client() as client:
+        found = client.get_task(task)
+    if app.json:
+        show_json(found)
+        return
+    fields(
+        [
+            ("task", found.id),
+            ("version", found.version),
+            ("origin", found.origin),
+            ("paper", found.paper_id),
+            ("data", f"{found.data.size} bytes" if found.HasField("data") else "none"),
+            ("ground truth", "kept secret" if found.has_truth else "none: runs cannot be judged"),
+            ("created", when(found.created_at)),
+            *(("broken", line) for line in found.broken),
+        ]
+    )
+    click.echo(f"\n{safe(found.question, keep=chr(10))}\n\n{safe(found.instruction, keep=chr(10))}")

@@ -1,0 +1,117 @@
+"""The options that make up a plan, shared by the commands that start something."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from firetrial.plan.v1.plan_pb2 import Plan
+from firetrial_client.aio import AsyncFiretrial
+from firetrial_client.cli.agents import register
+from firetrial_client.cli.app import DURATION, SIZE
+from firetrial_client.plans import make_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A plan as the command line gives it; see the options' help."""
+
+    agent: tuple[str, ...]
+    agent_command: tuple[str, ...]
+    file: tuple[str, ...]
+    repeats: int
+    judge: str | None
+    judge_model: str
+    wall_time: float
+    memory: int
+    pool: str
+    max_tasks: int
+    request_id: str
+
+    @property
+    def empty(self) -> bool:
+        """Whether no agent is to run."""
+        return not self.agent and not self.agent_command
+
+    def check(self) -> None:
+        """Raises a usage error for options that contradict each other."""
+        if self.file and not self.agent_command:
+            raise click.UsageError("--file goes with --agent-command; an agent's folder brings its own files")
+        if self.judge == "offline" and self.judge_model:
+            raise click.UsageError("--judge offline takes no --judge-model")
+
+    async def plan(self, client: AsyncFiretrial) -> Plan:
+        """Register the agents and make the plan."""
+        ids = await register(client, self.agent, self.agent_command, self.file)
+        return make_plan(
+            ids,
+            repeats=self.repeats,
+            pool=self.pool,
+            wall_time=self.wall_time,
+            memory=self.memory,
+            judge=self.judge or "",
+            judge_model=self.judge_model,
+            max_tasks=self.max_tasks,
+        )
+
+
+_OPTIONS = (
+    click.option(
+        "--agent",
+        multiple=True,
+        metavar="ID|DIR|NAME",
+        help="An agent: its id, a folder with agent.json, or the name of one that ships with Firetrial.",
+    ),
+    click.option("--agent-command", multiple=True, metavar="CMD", help="A command line as an agent."),
+    click.option(
+        "--file",
+        multiple=True,
+        metavar="SRC[:DEST]",
+        help="A file or folder for the commands, at /agent/DEST (default: its own name).",
+    ),
+    click.option(
+        "--repeats",
+        type=click.IntRange(1, 100),
+        default=1,
+        show_default=True,
+        help="Runs of each agent on each task.",
+    ),
+    click.option("--judge", type=click.Choice(["offline", "model"]), help="Default: as the judge is set up."),
+    click.option("--judge-model", default="", metavar="MODEL", help="The model that judges."),
+    click.option(
+        "--wall-time",
+        type=DURATION,
+        default=0.0,
+        metavar="TIME",
+        help="Limit of a run, like 90s, 10m or 1h30m.",
+    ),
+    click.option("--memory", type=SIZE, default=0, metavar="SIZE", help="Limit of a run, like 512M or 2G."),
+    click.option("--pool", default="", help="The runners that take the runs."),
+    click.option(
+        "--max-tasks",
+        type=click.IntRange(1, 20),
+        default=1,
+        show_default=True,
+        help="Tasks to make from a paper.",
+    ),
+    click.option("--request-id", default="", metavar="ID", help="The same id and plan start only once."),
+)
+
+
+def plan_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of a plan, as one argument `wanted`. Contradictions are usage errors."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        names = Wanted.__slots__
+        wanted = Wanted(**{name: options.pop(name) for name in names})
+        wanted.check()
+        command(*args, wanted=wanted, **options)
+
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    return run

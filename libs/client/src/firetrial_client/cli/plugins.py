@@ -1,0 +1,66 @@
+"""Commands that the installed services contribute, through the entry points `firetrial.commands`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+import click
+
+from firetrial_client.errors import FiretrialError
+
+GROUP = "firetrial.commands"
+_ERRORS = "firetrial_kit.errors"
+
+
+@cache
+def commands() -> dict[str, list[click.Command]]:
+    """Each contributed command by its name; more than one where several services add to a group.
+
+    A service whose commands cannot be loaded is told on standard error and left out.
+    """
+    found: dict[str, list[click.Command]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        try:
+            contributed: list[click.Command] = point.load()
+        except (ImportError, AttributeError) as error:
+            click.echo(f"firetrial: the commands of {point.name!r} cannot be loaded: {error}", err=True)
+            continue
+        for command in contributed:
+            found.setdefault(command.name or "", []).append(command)
+    return found
+
+
+def merged(several: Sequence[click.Command]) -> click.Command:
+    """One command out of at least one of the same name: groups share subcommands, else the first counts."""
+    groups = [command for command in several if isinstance(command, click.Group)]
+    if len(groups) < 2 or groups[0] is not several[0]:
+        return several[0]
+    first = groups[0]
+    subcommands: dict[str, click.Command] = {}
+    for group in groups:
+        for name, command in group.commands.items():
+            subcommands.setdefault(name, command)
+    return click.Group(
+        first.name, commands=subcommands, help=first.help, params=first.params, callback=first.callback
+    )
+
+
+def errors() -> tuple[type[Any], ...]:
+    """The exceptions to explain: ours, and that of the services where a plugin has brought it along.
+
+    The client cannot import the services' errors, and need not: who raises one has loaded them.
+    """
+    kit = sys.modules.get(_ERRORS)
+    return (FiretrialError, *([kit.FiretrialError] if kit else []))
+
+
+def told(error: Any) -> dict[str, Any]:
+    """`{"reason", "message", "faults"}` of one of `errors()`."""
+    if isinstance(error, FiretrialError):
+        return error.to_json()
+    faults = [{"field": fault.field, "description": str(fault)} for fault in error.faults]
+    return {"reason": str(error.reason), "message": error.message, "faults": faults}

@@ -1,0 +1,62 @@
+"""`firetrial report`: the report of an experiment in one format."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from firetrial_client.cli.app import App, answering
+from firetrial_client.cli.output import show_json
+
+# As in the SDK, which is not imported for --help.
+FORMATS = ("html", "md", "json", "csv", "latex", "parquet")
+
+
+@click.command()
+@click.argument("experiment")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: that of --out, else md.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+@answering
+def report(app: App, experiment: str, form: str | None, out: Path | None) -> None:
+    """Print the report of EXPERIMENT over the runs that have ended so far.
+
+    With --json the report is JSON; together with --out, a word on what was written.
+    """
+    chosen = form or _by_ending(out) or ("json" if app.json else "md")
+    if app.json and out is None and chosen != "json":
+        raise click.UsageError(f"--json prints JSON: give --format json, or --out for {chosen}")
+    if out is None and chosen == "parquet" and sys.stdout.isatty():
+        raise click.UsageError("parquet is no text: give --out FILE")
+    with app.client() as client:
+        body = client.render_report(experiment, chosen)
+        known = client.get_report(experiment)
+    if out is None:
+        click.echo(body, nl=False)
+    else:
+        write(out, body)
+        if app.json:
+            show_json({"experiment_id": experiment, "format": chosen, "path": str(out), "size": len(body)})
+    if not known.complete and not app.json:
+        click.echo(f"covers {known.ended_runs} of {known.expected_runs} runs", err=True)
+
+
+def write(path: Path, body: bytes) -> None:
+    """Whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(path.name + ".part")
+    aside.write_bytes(body)
+    aside.replace(path)
+
+
+def _by_ending(out: Path | None) -> str | None:
+    endings = {
+        ".html": "html",
+        ".md": "md",
+        ".json": "json",
+        ".csv": "csv",
+        ".tex": "latex",
+        ".parquet": "parquet",
+    }
+    return endings.get(out.suffix) if out else None

@@ -1,0 +1,48 @@
+"""Judgements: what the judge owns."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING
+
+from firetrial.judge.v1 import judge_service_pb2 as pb
+from firetrial.judge.v1.judge_service_pb2_grpc import JudgeServiceStub
+from firetrial.judge.v1.judgement_pb2 import Judgement
+from firetrial.plan.v1.plan_pb2 import JudgeConfig
+from firetrial_client.calls import Caller
+
+if TYPE_CHECKING:
+    from firetrial.judge.v1.judge_service_pb2_grpc import JudgeServiceAsyncStub
+
+# A model may take its time over long texts.
+_JUDGING = 600.0
+
+
+class JudgementCalls(Caller):
+    """Methods on judgements."""
+
+    @property
+    def _judge(self) -> JudgeServiceAsyncStub:
+        return JudgeServiceStub(self._channels.of("judge"))
+
+    async def judge_text(
+        self, conclusion: str, ground_truth: str, *, config: JudgeConfig | None = None
+    ) -> Judgement:
+        """Judge two texts without a run; nothing is kept. Raises INVALID."""
+        request = pb.JudgeTextRequest(conclusion=conclusion, ground_truth=ground_truth, config=config)
+        return (await self._one("judge", lambda: self._judge.JudgeText, request, _JUDGING)).judgement
+
+    async def get_judgement(self, judgement_id: str = "", *, run_id: str = "") -> Judgement:
+        """The judgement with this id, or the latest one of a run. Raises NOT_FOUND."""
+        request = (
+            pb.GetJudgementRequest(run_id=run_id)
+            if run_id and not judgement_id
+            else pb.GetJudgementRequest(id=judgement_id)
+        )
+        return (await self._one("judge", lambda: self._judge.GetJudgement, request)).judgement
+
+    def list_judgements(self) -> AsyncGenerator[Judgement, None]:
+        """Every judgement, page by page."""
+        return self._pages(
+            "judge", lambda: self._judge.ListJudgements, pb.ListJudgementsRequest(), "judgements"
+        )

@@ -1,0 +1,123 @@
+"""Papers, trees and tasks: what the parser owns."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from firetrial.parser.v1 import parser_service_pb2 as pb
+from firetrial.parser.v1.paper_pb2 import Node, Paper
+from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceStub
+from firetrial.parser.v1.task_pb2 import Task
+from firetrial.plan.v1.plan_pb2 import Plan
+from firetrial_client.calls import Caller
+from firetrial_client.uploads import opened
+
+if TYPE_CHECKING:
+    from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceAsyncStub
+
+
+class PaperCalls(Caller):
+    """Methods on papers and tasks."""
+
+    @property
+    def _parser(self) -> ParserServiceAsyncStub:
+        return ParserServiceStub(self._channels.of("parser"))
+
+    async def submit_paper(
+        self,
+        paper: Path | bytes,
+        *,
+        filename: str = "",
+        plan: Plan | None = None,
+        request_id: str = "",
+    ) -> pb.SubmitPaperResponse:
+        """Upload a paper; with a plan, everything that follows happens by itself.
+
+        `filename` says by its ending how to read it (default: the path's name). Gives the paper and the id
+        of the experiment that the plan asks for. Raises INVALID (also for a paper over the size limit).
+        """
+        name = filename or (paper.name if isinstance(paper, Path) else "")
+        with opened(paper, "paper") as (body, size):
+            header = pb.PaperHeader(filename=name, size=size, request_id=request_id, plan=plan)
+            return await self._upload(
+                "parser",
+                lambda: self._parser.SubmitPaper,
+                pb.SubmitPaperRequest(header=header),
+                body,
+                lambda chunk: pb.SubmitPaperRequest(chunk=chunk),
+            )
+
+    async def get_paper(self, paper_id: str) -> Paper:
+        """Raises NOT_FOUND."""
+        request = pb.GetPaperRequest(id=paper_id)
+        return (await self._one("parser", lambda: self._parser.GetPaper, request)).paper
+
+    def list_papers(self) -> AsyncGenerator[Paper, None]:
+        """Every paper, page by page."""
+        return self._pages("parser", lambda: self._parser.ListPapers, pb.ListPapersRequest(), "papers")
+
+    def watch_paper(self, paper_id: str, *, timeout: float | None = None) -> AsyncGenerator[Paper, None]:
+        """The paper now and after each change, until it is READY, FAILED or CANCELLED.
+
+        Goes on over restarts of the service. Raises NOT_FOUND, and DEADLINE after `timeout` seconds.
+        """
+        request = pb.WatchPaperRequest(id=paper_id)
+        return self._changes(
+            "parser", lambda: self._parser.WatchPaper, request, lambda answer: answer.paper, timeout=timeout
+        )
+
+    async def cancel_paper(self, paper_id: str) -> Paper:
+        """Make nothing more of the paper; a paper whose tasks exist stays as it is. Raises NOT_FOUND."""
+        request = pb.CancelPaperRequest(id=paper_id)
+        return (await self._one("parser", lambda: self._parser.CancelPaper, request)).paper
+
+    async def get_tree(self, paper_id: str) -> Node:
+        """The root of the paper's research-problem tree. Raises NOT_FOUND, also before it is parsed."""
+        request = pb.GetTreeRequest(paper_id=paper_id)
+        return (await self._one("parser", lambda: self._parser.GetTree, request)).root
+
+    async def submit_task(
+        self,
+        slug: str,
+        *,
+        question: str,
+        instruction: str,
+        ground_truth: str = "",
+        broken: Sequence[str] = (),
+        origin: str = "",
+        data: Path | bytes | None = None,
+        plan: Plan | None = None,
+    ) -> pb.SubmitTaskResponse:
+        """Store a task made elsewhere; `data` is a folder, or a tar as file or bytes.
+
+        The ground truth can be handed in but never read again. Raises INVALID.
+        """
+        with opened(data, "data") as (body, size):
+            header = pb.TaskHeader(
+                slug=slug,
+                question=question,
+                instruction=instruction,
+                ground_truth=ground_truth,
+                broken=broken,
+                origin=origin,
+                data_size=size,
+                plan=plan,
+            )
+            return await self._upload(
+                "parser",
+                lambda: self._parser.SubmitTask,
+                pb.SubmitTaskRequest(header=header),
+                body,
+                lambda chunk: pb.SubmitTaskRequest(chunk=chunk),
+            )
+
+    async def get_task(self, task_id: str) -> Task:
+        """The public part of the task. Raises NOT_FOUND."""
+        request = pb.GetTaskRequest(id=task_id)
+        return (await self._one("parser", lambda: self._parser.GetTask, request)).task
+
+    def list_tasks(self) -> AsyncGenerator[Task, None]:
+        """Every task, page by page."""
+        return self._pages("parser", lambda: self._parser.ListTasks, pb.ListTasksRequest(), "tasks")

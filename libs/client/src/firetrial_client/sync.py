@@ -1,0 +1,134 @@
+"""The SDK for code without asyncio: the same methods, run on a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from firetrial_client.aio import AsyncFiretrial
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_END: Any = object()
+
+
+def _single(
+    method: Callable[Concatenate[AsyncFiretrial, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Firetrial, P], R]:
+    @functools.wraps(method)
+    def call(self: Firetrial, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._run(method(self._client, *args, **kwargs))
+
+    return call
+
+
+def _stream(
+    method: Callable[Concatenate[AsyncFiretrial, P], AsyncGenerator[R, None]],
+) -> Callable[Concatenate[Firetrial, P], Iterator[R]]:
+    @functools.wraps(method)
+    def call(self: Firetrial, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
+        answers = method(self._client, *args, **kwargs)
+        try:
+            while (answer := self._run(_next(answers))) is not _END:
+                yield answer
+        finally:
+            self._run(_close(answers))
+
+    return call
+
+
+async def _next(answers: AsyncGenerator[R, None]) -> R:
+    return await anext(answers, _END)
+
+
+async def _close(answers: AsyncGenerator[Any, None]) -> None:
+    await answers.aclose()
+
+
+class Firetrial:
+    """`AsyncFiretrial` for code without asyncio; see there. Streams are iterators.
+
+    with Firetrial() as client:
+        for run in client.watch_runs(experiment_id): ...
+
+    May be used from several threads.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        *,
+        timeout: float = 30.0,
+        patience: float = 300.0,
+        traceparent: str = "",
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._client = AsyncFiretrial(
+            endpoint, timeout=timeout, patience=patience, traceparent=traceparent, environ=environ
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="firetrial", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections and end the thread."""
+        if self._loop.is_closed():
+            return
+        self._run(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, R]) -> R:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()  # Ctrl-C ends the call, not just the wait for it
+            raise
+
+    health = _single(AsyncFiretrial.health)
+
+    submit_paper = _single(AsyncFiretrial.submit_paper)
+    get_paper = _single(AsyncFiretrial.get_paper)
+    list_papers = _stream(AsyncFiretrial.list_papers)
+    watch_paper = _stream(AsyncFiretrial.watch_paper)
+    cancel_paper = _single(AsyncFiretrial.cancel_paper)
+    get_tree = _single(AsyncFiretrial.get_tree)
+    submit_task = _single(AsyncFiretrial.submit_task)
+    get_task = _single(AsyncFiretrial.get_task)
+    list_tasks = _stream(AsyncFiretrial.list_tasks)
+
+    submit_agent = _single(AsyncFiretrial.submit_agent)
+    get_agent = _single(AsyncFiretrial.get_agent)
+    list_agents = _stream(AsyncFiretrial.list_agents)
+    submit_experiment = _single(AsyncFiretrial.submit_experiment)
+    get_experiment = _single(AsyncFiretrial.get_experiment)
+    list_experiments = _stream(AsyncFiretrial.list_experiments)
+    cancel_experiment = _single(AsyncFiretrial.cancel_experiment)
+    get_run = _single(AsyncFiretrial.get_run)
+    list_runs = _stream(AsyncFiretrial.list_runs)
+    watch_runs = _stream(AsyncFiretrial.watch_runs)
+    cancel_run = _single(AsyncFiretrial.cancel_run)
+    trajectory = _stream(AsyncFiretrial.trajectory)
+    conclusion = _single(AsyncFiretrial.conclusion)
+    artifacts = _stream(AsyncFiretrial.artifacts)
+
+    judge_text = _single(AsyncFiretrial.judge_text)
+    get_judgement = _single(AsyncFiretrial.get_judgement)
+    list_judgements = _stream(AsyncFiretrial.list_judgements)
+
+    get_report = _single(AsyncFiretrial.get_report)
+    list_reports = _stream(AsyncFiretrial.list_reports)
+    watch_report = _stream(AsyncFiretrial.watch_report)
+    render_report = _single(AsyncFiretrial.render_report)
+    get_analysis = _single(AsyncFiretrial.get_analysis)
