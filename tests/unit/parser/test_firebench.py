@@ -7,38 +7,12 @@ import pytest
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.firebench import ImportedTask, data_digest, pack_data, read_firebench
-
-INSTRUCTION = """\
-You are a research agent. Conduct research about the question: "Does noise change accuracy?"
-
-Models:
-- gpt-4o via the provided inference utilities
-- Computational budget: 1000 API calls per model
-
-Datasets:
-- Labels: /data/labels.jsonl
-
-Please design and execute experiments.
-"""
+from unit.parser.repository import INSTRUCTION, label_noise, write_tables
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    task = tmp_path / "benchmark/papers/label_noise"
-    (task / "instruction").mkdir(parents=True)
-    (task / "instruction/instruction.txt").write_text(INSTRUCTION)
-    (task / "data").mkdir()
-    (task / "data/labels.jsonl").write_text("{}\n")
-    tables = tmp_path / "eval/RAGChecker"
-    (tables / "papers").mkdir(parents=True)
-    (tables / "papers/label_noise.pdf").write_bytes(b"%PDF-")
-    write_tables(tmp_path, {"label_noise": "Does noise change accuracy?"}, {"label_noise": "It does."})
-    return tmp_path
-
-
-def write_tables(root: Path, query: object, gt: object) -> None:
-    text = f"import os\nraise SystemExit('this file is never run')\nquery = {query!r}\ngt = {gt!r}\n"
-    (root / "eval/RAGChecker/utils.py").write_text(text)
+    return label_noise(tmp_path)
 
 
 def test_a_sound_task_has_no_defect(repository: Path) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,24 +21,7 @@ if TYPE_CHECKING:
     from firetrial_parser.tree import Node
 
 WIDTH = 96
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn what a person can mend into a message on standard error and exit code 2."""
-    from firetrial_kit.errors import FiretrialError
-
-    try:
-        yield
-    except FiretrialError as error:
-        lines = [str(fault) for fault in error.faults] or [error.message]
-        raise Refused("\n       ".join(lines)) from error
-
-
-class Refused(click.ClickException):
-    """Bad input: exit code 2, as for bad usage."""
-
-    exit_code = 2
+ORIGIN = "firebench"
 
 
 @click.command("parse")
@@ -54,8 +38,7 @@ def parse(file: Path, *, offline: bool, model: str, base_url: str, as_json: bool
         raise click.UsageError("--offline takes no --model and no --base-url")
     if base_url and not model:
         raise click.UsageError("--base-url needs --model")
-    with _refusals():
-        document, tree, faults = asyncio.run(_parsed(file, model, base_url))
+    document, tree, faults = asyncio.run(_parsed(file, model, base_url))
     if as_json:
         click.echo(json.dumps(_report(document, tree, faults), ensure_ascii=False))
     else:
@@ -146,36 +129,69 @@ def import_() -> None:
 @import_.command("firebench")
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table.")
-def firebench(path: Path, *, as_json: bool) -> None:
-    """Read the official benchmark's repository at PATH and say what is broken in each task."""
+@click.pass_context
+def firebench(context: click.Context, path: Path, *, as_json: bool) -> None:
+    """Read the official benchmark's repository at PATH, say what is broken in each task, and store them.
+
+    Without a server nothing is stored.
+    """
     from firetrial_parser.firebench import read_firebench
 
-    with _refusals():
-        tasks = read_firebench(path)
-    if as_json:
-        click.echo(json.dumps([_task_report(task) for task in tasks], ensure_ascii=False))
-        return
-    for task in tasks:
-        click.echo(
-            click.style(task.id, bold=True)
-            + ("" if task.runnable else click.style("  cannot be run", fg="red"))
-        )
-        for defect in task.broken:
-            click.echo(f"    {defect}")
-    without = sum("no data folder" in task.broken for task in tasks)
-    click.echo(f"\n{len(tasks)} tasks, {without} without a data folder")
+    submit = (context.obj or {}).get("submit_task")
+    reports = [_imported(task, submit) for task in read_firebench(path)]
+    if submit is None:
+        click.echo("nothing was stored: no server answers (start one with `firetrial up`)", err=True)
+    click.echo(json.dumps(reports, ensure_ascii=False) if as_json else "\n".join(_listed(reports)))
 
 
-def _task_report(task: ImportedTask) -> dict[str, Any]:
+def _imported(task: ImportedTask, submit: Callable[..., tuple[str, str]] | None) -> dict[str, Any]:
+    """What is told of a task, once it is stored where that can be done."""
+    id_, version, stored = task.id, task.version, False
+    if submit is not None and task.runnable:
+        with _packed(task) as data:
+            id_, version = submit(
+                slug=task.slug,
+                question=task.question,
+                instruction=task.instruction,
+                ground_truth=task.ground_truth,
+                broken=list(task.broken),
+                origin=ORIGIN,
+                data=data,
+            )
+        stored = True
     return {
-        "id": task.id,
-        "version": task.version,
+        "id": id_,
+        "version": version,
         "name": task.name,
         "question": task.question,
         "has_truth": bool(task.ground_truth),
         "runnable": task.runnable,
+        "stored": stored,
         "broken": list(task.broken),
     }
+
+
+@contextmanager
+def _packed(task: ImportedTask) -> Iterator[Path | None]:
+    """The task's data as the tar that its version was counted with."""
+    from firetrial_parser.firebench import pack_data
+
+    if task.data is None:
+        yield None
+        return
+    with tempfile.NamedTemporaryFile(suffix=".tar") as file:
+        pack_data(task.data, file)
+        file.flush()
+        yield Path(file.name)
+
+
+def _listed(reports: list[dict[str, Any]]) -> Iterator[str]:
+    for report in reports:
+        yield click.style(report["id"], bold=True) + ("" if report["runnable"] else "  cannot be run")
+        yield from (f"    {defect}" for defect in report["broken"])
+    without = sum("no data folder" in report["broken"] for report in reports)
+    stored = sum(report["stored"] for report in reports)
+    yield f"\n{len(reports)} tasks, {without} without a data folder, {stored} stored"
 
 
 commands: list[click.Command] = [parse, import_]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, cast
@@ -30,6 +30,14 @@ class Extracted:
     tree: Node
     faults: tuple[Fault, ...]
     usage: Usage
+
+
+OpenModel = Callable[[], AbstractAsyncContextManager[ModelClient]]
+
+
+def opener(model: str, base_url: str, api_key: str) -> OpenModel | None:
+    """How to open the client each time; None where no model is named."""
+    return (lambda: open_extractor(model, base_url, api_key)) if model else None
 
 
 @asynccontextmanager

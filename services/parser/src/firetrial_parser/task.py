@@ -18,6 +18,7 @@ from firetrial_parser.leak import Secrets, without_labels
 from firetrial_parser.prose import sentences
 from firetrial_parser.question import derive_question
 from firetrial_parser.tree import Node
+from firetrial_parser.validation import validate
 
 TEMPLATE = "instruction-v1.txt"
 HASH_CHARS = 12
@@ -91,10 +92,20 @@ def make_tasks(document: Document, root: Node, count: int = 1) -> list[MadeTask]
 
 
 def rank_leaves(document: Document, root: Node) -> list[Node]:
-    """The leaves that can be a target, best first: main results before appendix and examples."""
+    """The leaves that can be a target, best first: main results before appendix and examples.
+
+    A leaf that the validation finds fault with is none.
+    """
     cited = citations(document)
     appendix = _appendix_from(document)
-    fit = [leaf for leaf in root.leaves() if leaf.conclusion and not leaf.uncertain]
+    unsound = {fault.field for fault in validate(root, document)}
+    fit = [
+        leaf
+        for leaf in root.leaves()
+        if leaf.conclusion
+        and not leaf.uncertain
+        and not any(f"{field}.".startswith(f"{leaf.path}.") for field in unsound)
+    ]
 
     def fitness(leaf: Node) -> float:
         mentions = cited.get(leaf.evidence, [])

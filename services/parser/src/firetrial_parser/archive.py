@@ -1,0 +1,80 @@
+"""Where the parser's objects lie and what is in them. One function a key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from google.protobuf.json_format import MessageToJson, Parse
+from google.protobuf.message import Message
+
+from firetrial.parser.v1 import paper_pb2, task_pb2
+from firetrial_kit.objects import ObjectRef, Objects
+from firetrial_parser.document import Document
+from firetrial_parser.tree import Node
+from firetrial_parser.wire import node_to_domain, node_to_wire
+
+JSON = "application/json"
+TAR = "application/x-tar"
+MEDIA_TYPES = {".pdf": "application/pdf", ".md": "text/markdown", ".markdown": "text/markdown"}
+
+
+class Archive:
+    """Papers, trees, tasks and ground truths in the object store. Ground truths go in and never come out."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    async def put_source(self, paper_id: str, file: Path, filename: str) -> ObjectRef:
+        """Store a paper's bytes."""
+        media_type = MEDIA_TYPES.get(Path(filename).suffix.lower(), "text/plain")
+        return await self._objects.put_file("papers", f"{paper_id}/source", file, media_type)
+
+    async def source(self, ref: ObjectRef, limit: int) -> bytes:
+        """A paper's bytes, at most `limit` of them."""
+        return await self._objects.get(ref.uri, sha256=ref.sha256, max_size=limit)
+
+    async def put_document(self, paper_id: str, document: Document) -> ObjectRef:
+        """Store the structured text."""
+        data = await asyncio.to_thread(json.dumps, document.to_json(), ensure_ascii=False)
+        return await self._objects.put("papers", f"{paper_id}/document.json", data.encode(), JSON)
+
+    async def document(self, ref: ObjectRef) -> Document:
+        """The structured text."""
+        data = await self._objects.get(ref.uri, sha256=ref.sha256, max_size=4 * 64 * 1024 * 1024)
+        return Document.from_json(await asyncio.to_thread(json.loads, data))
+
+    async def put_tree(self, paper_id: str, tree: Node) -> ObjectRef:
+        """Store the tree."""
+        return await self._put_message("papers", f"{paper_id}/tree.json", node_to_wire(tree))
+
+    async def tree_message(self, ref: ObjectRef) -> paper_pb2.Node:
+        """The tree as it travels."""
+        data = await self._objects.get(ref.uri, sha256=ref.sha256)
+        return Parse(data, paper_pb2.Node(), ignore_unknown_fields=True)
+
+    async def tree(self, ref: ObjectRef) -> Node:
+        """The tree."""
+        return node_to_domain(await self.tree_message(ref))
+
+    async def put_truth(self, truth: task_pb2.GroundTruth) -> ObjectRef:
+        """Store a ground truth where only the judge can read it."""
+        return await self._put_message("truth", f"tasks/{truth.task_id}/truth.json", truth)
+
+    async def put_data(self, task_id: str, tar: Path) -> ObjectRef:
+        """Store the files that an agent is given."""
+        return await self._objects.put_file("runs", f"tasks/{task_id}/data.tar", tar, TAR)
+
+    async def put_task(self, task: task_pb2.Task) -> ObjectRef:
+        """Store a task's public part."""
+        return await self._put_message("runs", f"tasks/{task.id}/task.json", task)
+
+    async def task(self, ref: ObjectRef) -> task_pb2.Task:
+        """A task's public part."""
+        data = await self._objects.get(ref.uri, sha256=ref.sha256)
+        return Parse(data, task_pb2.Task(), ignore_unknown_fields=True)
+
+    async def _put_message(self, bucket: str, key: str, message: Message) -> ObjectRef:
+        data = MessageToJson(message, preserving_proto_field_name=True, ensure_ascii=False)
+        return await self._objects.put(bucket, key, data.encode(), JSON)

@@ -1,0 +1,58 @@
+"""The parser as a process of its own, and as a part of `firetrial up`."""
+
+from __future__ import annotations
+
+import os
+
+from firetrial.parser.v1 import parser_service_pb2_grpc
+from firetrial_kit import rpc, service
+from firetrial_kit.records import Records
+from firetrial_kit.service import Parts, Service
+from firetrial_parser.announcing import SERVICE, Announcer
+from firetrial_parser.archive import Archive
+from firetrial_parser.config import ParserSettings
+from firetrial_parser.extraction import opener
+from firetrial_parser.handlers import Handlers
+from firetrial_parser.metrics import ParserMetrics
+from firetrial_parser.papers import Papers
+from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
+from firetrial_parser.servicer import ParserServicer
+from firetrial_parser.submitting import Submitting
+from firetrial_parser.tasks import Tasks
+
+
+async def build(parts: Parts) -> Service:
+    settings = ParserSettings.from_env(parts.environ, SERVICE)
+    archive, metrics = Archive(parts.objects), ParserMetrics(parts.registry)
+    announcer = Announcer(parts.bus, parts.clock)
+    tasks = Tasks(Records(parts.state, "task", TaskRecord), archive, parts.clock, metrics)
+    papers = Papers(
+        records=Records(parts.state, "paper", PaperRecord),
+        archive=archive,
+        tasks=tasks,
+        announcer=announcer,
+        clock=parts.clock,
+        metrics=metrics,
+        open_model=opener(settings.model_name, settings.model_url, settings.model_key.get_secret_value()),
+        limit=settings.max_paper_bytes,
+        timeout=settings.parse_timeout,
+    )
+    submitting = Submitting(
+        papers,
+        tasks,
+        announcer,
+        Records(parts.state, "request", RequestRecord),
+        max_paper=settings.max_paper_bytes,
+        max_data=settings.max_data_bytes,
+    )
+    servicer = ParserServicer(submitting, papers, tasks)
+    add = parser_service_pb2_grpc.add_ParserServiceServicer_to_server
+
+    def register(server: rpc.Server) -> None:
+        server.add("firetrial.parser.v1.ParserService", add, servicer)
+
+    return Service(SERVICE, register, Handlers(papers, parts.log).consumers(settings.parses_at_once))
+
+
+def main() -> None:
+    service.main({SERVICE: build}, os.environ)

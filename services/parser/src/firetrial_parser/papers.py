@@ -1,0 +1,186 @@
+"""A paper's way: stored, read into a document and a tree, made into tasks; or failed, or cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from firetrial.parser.v1 import events_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.clock import Clock
+from firetrial_kit.errors import Fault
+from firetrial_kit.objects import ObjectRef
+from firetrial_kit.records import Records
+from firetrial_parser.announcing import Announcer
+from firetrial_parser.archive import Archive
+from firetrial_parser.document import Document
+from firetrial_parser.extraction import OpenModel, extract_tree
+from firetrial_parser.intake import MAX_BYTES
+from firetrial_parser.metrics import ParserMetrics
+from firetrial_parser.reading import TIMEOUT, read_apart
+from firetrial_parser.records import PaperRecord, PaperState
+from firetrial_parser.task import make_tasks
+from firetrial_parser.tasks import Tasks
+from firetrial_parser.tree import Node, build_tree
+from firetrial_parser.validation import validate
+from firetrial_parser.wire import slip_to_wire
+
+MAX_FAULTS = 100  # lines kept in a paper's record
+CANCELLED = "the paper was cancelled"
+
+
+class Papers:
+    """The papers of this installation. `open_model` is None where trees come from structure alone."""
+
+    def __init__(
+        self,
+        *,
+        records: Records[PaperRecord],
+        archive: Archive,
+        tasks: Tasks,
+        announcer: Announcer,
+        clock: Clock,
+        metrics: ParserMetrics,
+        open_model: OpenModel | None = None,
+        limit: int = MAX_BYTES,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self.records = records
+        self.archive = archive
+        self._tasks = tasks
+        self._announcer = announcer
+        self._clock = clock
+        self._metrics = metrics
+        self._open_model = open_model
+        self._limit = limit
+        self._timeout = timeout
+
+    async def submit(
+        self, source: ObjectRef, filename: str, plan: plan_pb2.Plan | None, experiment: str
+    ) -> PaperRecord:
+        """Record a stored paper and announce it. A failed or cancelled one gets another attempt."""
+        now = self._clock.now()
+        paper_id = source.sha256
+        fresh = PaperRecord(paper_id, PaperState.SUBMITTED, filename, source, now, now)
+        record = fresh
+        if not await self.records.create(paper_id, fresh):
+            record = await self.records.change(paper_id, self._reopened)
+        await self._announcer.paper_submitted(record, plan, experiment)
+        return record
+
+    def _reopened(self, record: PaperRecord) -> PaperRecord | None:
+        if record.state not in {PaperState.FAILED, PaperState.CANCELLED}:
+            return None
+        return replace(
+            record,
+            state=PaperState.SUBMITTED,
+            attempt=record.attempt + 1,
+            failure="",
+            document=None,
+            tree=None,
+            changed_at=self._clock.now(),
+        )
+
+    async def cancel(self, paper_id: str) -> PaperRecord:
+        """Stop a paper that has no tasks yet; one that is settled stays as it is."""
+
+        def cancelled(record: PaperRecord) -> PaperRecord | None:
+            if record.state.settled:
+                return None
+            return replace(record, state=PaperState.CANCELLED, changed_at=self._clock.now())
+
+        return await self.records.change(paper_id, cancelled)
+
+    async def read(self, event: events_pb2.PaperSubmitted) -> None:
+        """Read a submitted paper. What was read is announced again, what cannot be is failed again."""
+        record = await self.records.get(event.paper_id)
+        if await self._stopped(record, event.experiment_id):
+            return
+        if record.document is None:
+            record = await self._read(record)
+            if record.document is None:  # cancelled while it was read
+                await self._stopped(record, event.experiment_id)
+                return
+        await self._announcer.paper_parsed(record, event)
+
+    async def _stopped(self, record: PaperRecord, experiment: str) -> bool:
+        if record.state not in {PaperState.FAILED, PaperState.CANCELLED}:
+            return False
+        reason = record.failure or CANCELLED
+        await self._announcer.paper_failed(record.id, reason, experiment, record.attempt)
+        return True
+
+    async def _read(self, record: PaperRecord) -> PaperRecord:
+        data = await self.archive.source(record.source, self._limit)
+        with self._metrics.parsing.time():
+            document = await read_apart(data, record.filename, timeout=self._timeout, limit=self._limit)
+            tree, faults = await self._tree(document)
+        document_ref = await self.archive.put_document(record.id, document)
+        tree_ref = await self.archive.put_tree(record.id, tree)
+
+        def parsed(current: PaperRecord) -> PaperRecord | None:
+            if current.state is not PaperState.SUBMITTED:
+                return None
+            return replace(
+                current,
+                state=PaperState.PARSED,
+                title=document.title,
+                pages=len(document.pages),
+                document=document_ref,
+                tree=tree_ref,
+                faults=tuple(str(fault) for fault in faults[:MAX_FAULTS]),
+                changed_at=self._clock.now(),
+            )
+
+        self._metrics.papers.labels("parsed").inc()
+        return await self.records.change(record.id, parsed)
+
+    async def _tree(self, document: Document) -> tuple[Node, list[Fault]]:
+        if self._open_model is None:
+            tree = await asyncio.to_thread(build_tree, document)
+            return tree, await asyncio.to_thread(validate, tree, document)
+        async with self._open_model() as client:
+            extracted = await extract_tree(document, client)
+        return extracted.tree, list(extracted.faults)
+
+    async def make_tasks(self, event: events_pb2.PaperParsed) -> None:
+        """Store the tasks of a paper that was read, then announce them with the plan's slip."""
+        record = await self.records.get(event.paper_id)
+        if await self._stopped(record, event.experiment_id):
+            return
+        if record.document is None or record.tree is None:
+            return  # submitted anew since; its own event follows
+        document, tree = await self.archive.document(record.document), await self.archive.tree(record.tree)
+        made = await asyncio.to_thread(make_tasks, document, tree, event.plan.max_tasks or 1)
+        stored = [await self._tasks.keep(task, record.id) for task in made]
+
+        def ready(current: PaperRecord) -> PaperRecord | None:
+            if current.state not in {PaperState.PARSED, PaperState.READY}:
+                return None
+            ids = dict.fromkeys([*current.task_ids, *(task.id for task in stored)])
+            if current.state is PaperState.READY and tuple(ids) == current.task_ids:
+                return None
+            now = self._clock.now()
+            return replace(current, state=PaperState.READY, task_ids=tuple(ids), changed_at=now)
+
+        record = await self.records.change(record.id, ready)
+        if await self._stopped(record, event.experiment_id) or record.state is not PaperState.READY:
+            return
+        planned = event.HasField("plan")
+        slip = slip_to_wire(event.plan, event.experiment_id, len(stored)) if planned else None
+        for task in stored:
+            await self._announcer.task_created(task, slip)
+
+    async def fail(self, paper_id: str, reason: str, experiment: str) -> None:
+        """Record that a paper gives no task, and announce it. A paper that is ready stays so."""
+
+        def failed(record: PaperRecord) -> PaperRecord | None:
+            if record.state.settled:
+                return None
+            return replace(record, state=PaperState.FAILED, failure=reason, changed_at=self._clock.now())
+
+        attempt = 1
+        if await self.records.find(paper_id) is not None:
+            attempt = (await self.records.change(paper_id, failed)).attempt
+            self._metrics.papers.labels("failed").inc()
+        await self._announcer.paper_failed(paper_id, reason, experiment, attempt)

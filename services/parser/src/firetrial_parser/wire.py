@@ -1,0 +1,157 @@
+"""Protobuf ↔ domain, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from firetrial.artifact.v1 import artifact_pb2
+from firetrial.parser.v1 import paper_pb2, task_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.errors import Fault
+from firetrial_kit.ids import digest
+from firetrial_kit.objects import ObjectRef
+from firetrial_parser.records import PaperRecord
+from firetrial_parser.task import PublicTask, Truth
+from firetrial_parser.tree import Node, NodeKind
+
+_KINDS: dict[NodeKind, paper_pb2.NodeKind.ValueType] = {
+    "root": paper_pb2.NODE_KIND_ROOT,
+    "intermediate": paper_pb2.NODE_KIND_INTERMEDIATE,
+    "leaf": paper_pb2.NODE_KIND_LEAF,
+}
+_NAMES: dict[paper_pb2.NodeKind.ValueType, NodeKind] = {kind: name for name, kind in _KINDS.items()}
+_POOL = re.compile(r"[a-z0-9-]{1,32}")
+_AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}@[a-z0-9]{1,64}")
+
+
+def ref_to_wire(ref: ObjectRef) -> artifact_pb2.ArtifactRef:
+    return artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type)
+
+
+def ref_to_domain(ref: artifact_pb2.ArtifactRef) -> ObjectRef:
+    return ObjectRef(ref.uri, ref.sha256, ref.size, ref.media_type)
+
+
+def paper_to_wire(record: PaperRecord) -> paper_pb2.Paper:
+    paper = paper_pb2.Paper(
+        id=record.id,
+        state=paper_pb2.PaperState.Value(f"PAPER_STATE_{record.state}"),
+        filename=record.filename,
+        title=record.title,
+        source=ref_to_wire(record.source),
+        document=ref_to_wire(record.document) if record.document else None,
+        tree=ref_to_wire(record.tree) if record.tree else None,
+        task_ids=record.task_ids,
+        failure=record.failure,
+        pages=record.pages,
+        faults=record.faults,
+    )
+    paper.submitted_at.FromDatetime(record.submitted_at)
+    paper.changed_at.FromDatetime(record.changed_at)
+    return paper
+
+
+def node_to_wire(node: Node) -> paper_pb2.Node:
+    return paper_pb2.Node(
+        path=node.path,
+        kind=_KINDS[node.kind],
+        title=node.title,
+        description=node.description,
+        evidence=node.evidence,
+        datasets=node.datasets,
+        models=node.models,
+        metrics=node.metrics,
+        protocol=node.protocol,
+        conclusion=node.conclusion,
+        page=node.page,
+        uncertain=node.uncertain,
+        children=[node_to_wire(child) for child in node.children],
+    )
+
+
+def node_to_domain(node: paper_pb2.Node) -> Node:
+    return Node(
+        kind=_NAMES[node.kind],
+        title=node.title,
+        path=node.path,
+        description=node.description,
+        evidence=node.evidence,
+        page=node.page,
+        datasets=tuple(node.datasets),
+        models=tuple(node.models),
+        metrics=tuple(node.metrics),
+        protocol=node.protocol,
+        conclusion=node.conclusion,
+        uncertain=node.uncertain,
+        children=tuple(node_to_domain(child) for child in node.children),
+    )
+
+
+def task_to_wire(public: PublicTask, *, paper_id: str, truth: ObjectRef) -> task_pb2.Task:
+    """A task made from a paper. The object is its content alone; its record knows when it was created."""
+    return task_pb2.Task(
+        id=public.id,
+        version=public.version,
+        kind=task_pb2.TASK_KIND_REDISCOVERY,
+        question=public.question,
+        instruction=public.instruction,
+        origin="paper",
+        truth=ref_to_wire(truth),
+        paper_id=paper_id,
+        has_truth=True,
+    )
+
+
+def truth_to_wire(truth: Truth) -> task_pb2.GroundTruth:
+    return task_pb2.GroundTruth(
+        task_id=truth.task_id,
+        text=truth.text,
+        evidence=truth.evidence,
+        leaf_path=truth.leaf_path,
+        paper_id=truth.paper_id,
+    )
+
+
+def experiment_id(resource_id: str, plan: plan_pb2.Plan, request_id: str) -> str:
+    """The experiment that a plan asks for; the same for the same paper or task, plan and request."""
+    return "e-" + digest(resource_id, plan.SerializeToString(deterministic=True).hex(), request_id, length=16)
+
+
+def slip_to_wire(plan: plan_pb2.Plan, experiment: str, tasks: int) -> plan_pb2.Slip:
+    return plan_pb2.Slip(
+        experiment_id=experiment, expected_runs=tasks * len(plan.agents) * plan.repeats, plan=plan
+    )
+
+
+def plan_faults(plan: plan_pb2.Plan) -> Iterator[Fault]:
+    """What is wrong with a plan's shape. Whether its agents exist is the runner's to say."""
+    if not plan.agents:
+        yield Fault("plan.agents", "[]", "name at least one agent (name@hash, as SubmitAgent returned it)")
+    for i, agent in enumerate(plan.agents):
+        if not _AGENT.fullmatch(agent):
+            yield Fault(f"plan.agents[{i}]", agent, "must be name@hash, as SubmitAgent returned it")
+    if len(set(plan.agents)) < len(plan.agents):
+        yield Fault("plan.agents", ", ".join(plan.agents), "names an agent twice; use repeats for more runs")
+    bounds = (("repeats", 1, 100), ("max_tasks", 0, 20), ("max_attempts", 0, 10))
+    for name, low, high in bounds:
+        value = getattr(plan, name)
+        if not low <= value <= high:
+            yield Fault(f"plan.{name}", str(value), f"must be {low} to {high}")
+    if plan.pool and not _POOL.fullmatch(plan.pool):
+        yield Fault("plan.pool", plan.pool, "must be [a-z0-9-]{1,32}, or empty for the default pool")
+    yield from _limit_faults(plan.limits)
+
+
+def _limit_faults(limits: plan_pb2.Limits) -> Iterator[Fault]:
+    values = {
+        "wall_time": limits.wall_time.ToTimedelta().total_seconds(),
+        "memory_bytes": limits.memory_bytes,
+        "cpus": limits.cpus,
+        "processes": limits.processes,
+        "output_bytes": limits.output_bytes,
+        "disk_bytes": limits.disk_bytes,
+    }
+    for name, value in values.items():
+        if not value >= 0:  # not-a-number included
+            yield Fault(f"plan.limits.{name}", str(value), "must not be negative; 0 means the default")

@@ -1,0 +1,73 @@
+from datetime import UTC, datetime
+
+from google.protobuf.json_format import MessageToJson, Parse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from firetrial.parser.v1 import paper_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.objects import ObjectRef
+from firetrial_parser.records import PaperRecord, PaperState
+from firetrial_parser.tree import Node
+from firetrial_parser.wire import (
+    experiment_id,
+    node_to_domain,
+    node_to_wire,
+    paper_to_wire,
+    plan_faults,
+    ref_to_domain,
+    ref_to_wire,
+    slip_to_wire,
+)
+from unit.parser.test_tree import TREES
+from unit.parser.world import plan
+
+REF = ObjectRef("papers/x/source", "0" * 64, 7, "text/plain")
+
+
+@given(TREES)
+def test_trees_travel_without_loss(tree: Node) -> None:
+    message = node_to_wire(tree)
+    stored = MessageToJson(message, preserving_proto_field_name=True)
+    assert node_to_domain(message) == tree
+    assert node_to_domain(Parse(stored, paper_pb2.Node())) == tree
+
+
+def test_references_travel_without_loss() -> None:
+    assert ref_to_domain(ref_to_wire(REF)) == REF
+
+
+def test_every_state_has_its_name_in_the_contract() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for state in PaperState:
+        paper = paper_to_wire(PaperRecord("x", state, "a.md", REF, now, now, faults=("0.1: wrong",)))
+        assert paper_pb2.PaperState.Name(paper.state) == f"PAPER_STATE_{state}"
+        assert not paper.HasField("document")
+        assert list(paper.faults) == ["0.1: wrong"]
+
+
+def test_a_sound_plan_has_no_fault() -> None:
+    assert list(plan_faults(plan(pool="gpu", max_tasks=3, max_attempts=2))) == []
+
+
+def test_an_empty_plan_names_what_it_needs() -> None:
+    assert {f.field for f in plan_faults(plan_pb2.Plan())} == {"plan.agents", "plan.repeats"}
+
+
+def test_limits_must_be_numbers_of_zero_or_more() -> None:
+    bad = plan()
+    bad.limits.cpus = float("nan")
+    bad.limits.wall_time.FromSeconds(-5)
+    assert {f.field for f in plan_faults(bad)} == {"plan.limits.cpus", "plan.limits.wall_time"}
+
+
+@given(st.integers(1, 100), st.integers(1, 20))
+def test_a_slip_counts_the_runs(repeats: int, tasks: int) -> None:
+    assert slip_to_wire(plan(repeats=repeats), "e-1", tasks).expected_runs == 2 * repeats * tasks
+
+
+def test_experiments_are_named_by_what_they_are() -> None:
+    names = {experiment_id("p", plan(), ""), experiment_id("p", plan(), ""), experiment_id("p", plan(), "r")}
+    names |= {experiment_id("q", plan(), ""), experiment_id("p", plan(repeats=5), "")}
+    assert len(names) == 4
+    assert all(len(name) == 18 for name in names)

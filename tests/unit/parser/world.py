@@ -1,0 +1,111 @@
+"""A parser on the kit's in-memory bus, state and store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import TypeVar
+
+import structlog
+from google.protobuf.message import Message
+from prometheus_client import CollectorRegistry
+
+from firetrial.parser.v1 import parser_service_pb2 as pb
+from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.bus import Consumer
+from firetrial_kit.objects import GRANTS
+from firetrial_kit.records import Records
+from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
+from firetrial_parser.announcing import Announcer
+from firetrial_parser.archive import Archive
+from firetrial_parser.extraction import OpenModel
+from firetrial_parser.handlers import Handlers
+from firetrial_parser.metrics import ParserMetrics
+from firetrial_parser.papers import Papers
+from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
+from firetrial_parser.servicer import ParserServicer
+from firetrial_parser.submitting import Submitting
+from firetrial_parser.tasks import Tasks
+from unit.parser.study import TEXT
+
+P = TypeVar("P", bound=Message)
+MAX_PAPER = 100_000
+MAX_DATA = 50_000
+
+
+class World:
+    """All that a parser needs; `everything` sees the store without the parser's limits."""
+
+    def __init__(self, open_model: OpenModel | None = None) -> None:
+        self.bus = InMemoryBus()
+        self.state = InMemoryState()
+        self.clock = ManualClock()
+        self.everything = InMemoryObjects()
+        self.objects = InMemoryObjects(GRANTS["parser"], sharing=self.everything)
+        self.start(open_model)
+
+    def start(self, open_model: OpenModel | None = None) -> None:
+        """A new process over the same bus, state and store."""
+        archive, metrics = Archive(self.objects), ParserMetrics(CollectorRegistry())
+        announcer = Announcer(self.bus, self.clock)
+        tasks = Tasks(Records(self.state, "task", TaskRecord), archive, self.clock, metrics)
+        self.papers = Papers(
+            records=Records(self.state, "paper", PaperRecord),
+            archive=archive,
+            tasks=tasks,
+            announcer=announcer,
+            clock=self.clock,
+            metrics=metrics,
+            open_model=open_model,
+        )
+        requests = Records(self.state, "request", RequestRecord)
+        submitting = Submitting(
+            self.papers, tasks, announcer, requests, max_paper=MAX_PAPER, max_data=MAX_DATA
+        )
+        self.servicer = ParserServicer(submitting, self.papers, tasks)
+        self.submitted, self.parsed = Handlers(self.papers, structlog.get_logger()).consumers(1)
+
+    async def submit(
+        self, data: bytes = TEXT.encode(), filename: str = "study.md", **header: object
+    ) -> pb.SubmitPaperResponse:
+        """Upload a paper through the servicer."""
+        first = pb.PaperHeader(filename=filename, size=len(data), **header)  # type: ignore[arg-type]
+        return await self.servicer.SubmitPaper(paper_parts(first, [data]), None)
+
+    async def submit_task(self, header: pb.TaskHeader, data: bytes = b"") -> pb.SubmitTaskResponse:
+        """Upload a task through the servicer."""
+
+        async def parts() -> AsyncIterator[pb.SubmitTaskRequest]:
+            yield pb.SubmitTaskRequest(header=header)
+            if data:
+                yield pb.SubmitTaskRequest(chunk=data)
+
+        return await self.servicer.SubmitTask(parts(), None)
+
+    async def run(self) -> list[str]:
+        """Deliver everything to both consumers until nothing is due; how each message was settled."""
+        settled = await self.bus.deliver(self.submitted)
+        return settled + await self.bus.deliver(self.parsed)
+
+    async def again(self, consumer: Consumer, fact: str) -> list[str]:
+        """Deliver the last message of a fact once more, as after a lost ack."""
+        message = [m for m in self.bus.published if f".{fact}." in m.subject][-1]
+        self.bus.redeliver(consumer, message)
+        return await self.bus.deliver(consumer)
+
+    def told(self, fact: str, type_: type[P]) -> list[P]:
+        """All payloads of a fact."""
+        return [type_.FromString(m.data) for m in self.bus.published if f".{fact}." in m.subject]
+
+
+async def paper_parts(
+    header: pb.PaperHeader, chunks: Iterable[bytes]
+) -> AsyncIterator[pb.SubmitPaperRequest]:
+    """The messages of one upload."""
+    yield pb.SubmitPaperRequest(header=header)
+    for chunk in chunks:
+        yield pb.SubmitPaperRequest(chunk=chunk)
+
+
+def plan(**fields: object) -> plan_pb2.Plan:
+    """A plan of two agents, two runs each."""
+    return plan_pb2.Plan(**{"agents": ["careful@1a2b", "hasty@3c4d"], "repeats": 2, **fields})  # type: ignore[arg-type]
