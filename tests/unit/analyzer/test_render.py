@@ -104,7 +104,7 @@ def test_the_page_shows_scores_coverage_claims_and_kinds() -> None:
         "overgeneralized",
         "no conclusion was left",
         "Earlier attempts",
-        "A demonstration, not a benchmark score:",
+        "A demonstration, not a benchmark score.",
         sample.JUDGE.quality,
     ):
         assert page.shows(text), text

@@ -6,6 +6,7 @@ import pytest
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.render.document import from_json, json_text
+from firetrial_analyzer.render.page import html
 from firetrial_analyzer.report import Experiment, build
 from firetrial_kit.errors import FiretrialError, Reason
 from unit.analyzer import sample
@@ -48,6 +49,19 @@ def test_claims_are_counted_by_kind_over_judged_runs() -> None:
         0,
         0,
     )
+
+
+def test_a_judge_is_named_once_whatever_it_notes_on_a_run() -> None:
+    noted = [
+        replace(item, judge=replace(sample.JUDGE, quality=f"{sample.JUDGE.quality}; note {item.run.run_id}"))
+        for item in sample.runs()
+        if item.judge
+    ]
+    report = build(sample.experiment(), noted)
+    assert report.judges == (sample.JUDGE,)
+    page = html(report)
+    assert page.count(sample.JUDGE.quality) == 1
+    assert all(f"note {item.run.run_id}</dd>" in page for item in noted)
 
 
 def test_a_report_of_part_of_the_plan_says_so() -> None:

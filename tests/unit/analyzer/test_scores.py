@@ -95,6 +95,15 @@ def test_an_agents_mean_weighs_tasks_alike_and_names_both_spreads() -> None:
     assert (agent.f1.tasks_counted, agent.f1.tasks_total) == (2, 2)
 
 
+def test_a_single_value_has_no_spread_to_print() -> None:
+    one = aggregate([run(f1=0.4)])
+    assert (one.tasks[0].f1.std, one.tasks[0].f1.spread, one.agents[0].f1.spread) == (0.0, None, None)
+    two = aggregate([run(repeat=0, f1=0.4), run(repeat=1, f1=0.6)])
+    assert two.agents[0].f1.spread == two.agents[0].f1.std_over_repeats == pytest.approx(0.1)
+    tasks = aggregate([run(task="x", f1=0.4), run(task="y", f1=0.6)])
+    assert tasks.agents[0].f1.spread == tasks.agents[0].f1.std_over_tasks == pytest.approx(0.1)
+
+
 def test_a_task_without_a_counted_run_is_left_out_and_shown() -> None:
     runs = [run(task="x", f1=0.3), run(task="y", outcome=Outcome.JUDGE_FAILED)]
     (agent,) = aggregate(runs).agents

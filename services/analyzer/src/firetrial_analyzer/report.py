@@ -6,8 +6,9 @@ under the same name; a changed or removed field makes it `firetrial.report/2`.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Literal
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
@@ -109,9 +110,7 @@ def build(experiment: Experiment, analysed: Sequence[AnalysedRun]) -> Report:
         experiment=experiment.id,
         model=experiment.model,
         tasks=tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *(run.task for run in latest)})),
-        judges=tuple(
-            sorted({item.judge for item in runs if item.judge}, key=lambda judge: judge.config_hash)
-        ),
+        judges=_judges(runs),
         started_at=min((run.started_at for run in outcomes if run.started_at), default=None),
         ended_at=max((run.ended_at for run in outcomes if run.ended_at), default=None),
         ended_runs=len(latest),
@@ -121,6 +120,24 @@ def build(experiment: Experiment, analysed: Sequence[AnalysedRun]) -> Report:
         runs=runs,
         earlier_attempts=_earlier(outcomes, {run.run_id for run in latest}),
     )
+
+
+def _judges(runs: Iterable[AnalysedRun]) -> tuple[Judge, ...]:
+    """One for each configuration, with what its judgements say alike of its quality."""
+    by_config: dict[str, list[Judge]] = {}
+    for item in runs:
+        if item.judge:
+            by_config.setdefault(item.judge.config_hash, []).append(item.judge)
+    return tuple(
+        replace(judges[0], quality=_common_parts([judge.quality for judge in judges]))
+        for _, judges in sorted(by_config.items())
+    )
+
+
+def _common_parts(texts: Sequence[str]) -> str:
+    """The parts between semicolons that all texts begin with: a judge adds notes on a run behind them."""
+    columns = zip(*(text.split("; ") for text in texts), strict=False)
+    return "; ".join(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, columns))
 
 
 def _rank(agent: AgentReport) -> tuple[bool, float, str]:

@@ -27,6 +27,11 @@ class Mean:
     def coverage(self) -> str:
         return f"{self.counted} of {self.total} runs"
 
+    @property
+    def spread(self) -> float | None:
+        """The std worth printing: None for a single value, which has none."""
+        return self.std if self.counted > 1 else None
+
 
 @dataclass(frozen=True, slots=True)
 class AgentMean:
@@ -43,6 +48,13 @@ class AgentMean:
     @property
     def coverage(self) -> str:
         return f"{self.counted} of {self.total} runs"
+
+    @property
+    def spread(self) -> float | None:
+        """The std worth printing: over tasks where there are several, else over repeats; None for one."""
+        if self.tasks_total > 1:
+            return self.std_over_tasks if self.tasks_counted > 1 else None
+        return self.std_over_repeats if self.counted > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

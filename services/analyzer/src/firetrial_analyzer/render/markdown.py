@@ -56,8 +56,12 @@ def _facts(report: Report) -> str:
 
 
 def _notice(report: Report) -> list[str]:
-    caveat = "**A demonstration, not a benchmark score:** the offline judge gave these verdicts."
-    return [f"> {caveat} {escaped(judge.quality, 600)}".rstrip() for judge in report.judges if judge.offline]
+    caveat = "**A demonstration, not a benchmark score.** These verdicts were given without a model."
+    return [
+        f"> {caveat} The judge's quality: {escaped(judge.quality, 600) or text.UNKNOWN}"
+        for judge in report.judges
+        if judge.offline
+    ]
 
 
 def _agents(report: Report) -> str:
@@ -65,9 +69,9 @@ def _agents(report: Report) -> str:
     rows = [
         (
             escaped(row.agent, 120),
-            text.agent_mean(row.score.f1),
-            text.agent_mean(row.score.precision),
-            text.agent_mean(row.score.recall),
+            text.mean_and_spread(row.score.f1),
+            text.mean_and_spread(row.score.precision),
+            text.mean_and_spread(row.score.recall),
             row.score.f1.coverage,
             ", ".join(outcome_counts(row.score.outcomes)),
             wall_time(row),

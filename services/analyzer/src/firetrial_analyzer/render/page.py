@@ -1,5 +1,6 @@
 """The report as one HTML file that needs no network and no script."""
 
+from collections.abc import Sequence
 from dataclasses import astuple
 from functools import cache
 from importlib.resources import files
@@ -7,6 +8,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from firetrial_analyzer.analysis import Judge
 from firetrial_analyzer.claims import Judgement, Verdict
 from firetrial_analyzer.render import text
 from firetrial_analyzer.render.plots import plots
@@ -52,6 +54,12 @@ def html(report: Report) -> str:
     )
 
 
+def _notes(judge: Judge, judges: Sequence[Judge]) -> str:
+    """What the judge said of this run beyond what it said of all."""
+    of_all = next(known.quality for known in judges if known.config_hash == judge.config_hash)
+    return judge.quality.removeprefix(of_all).removeprefix("; ")
+
+
 def _gist(judgement: Judgement) -> str:
     true = sum(claim.verdict is Verdict.ENTAILED for claim in judgement.agent_claims)
     found = sum(claim.verdict is Verdict.ENTAILED for claim in judgement.truth_claims)
@@ -68,8 +76,7 @@ def _template_environment() -> Environment:
         "shown": text.shown,
         "points": text.points,
         "when": text.when,
-        "agent_mean": text.agent_mean,
-        "task_mean": text.task_mean,
+        "mean": text.mean_and_spread,
         "outcomes": outcome_counts,
         "outcome": lambda outcome: OUTCOMES[outcome],
         "wall_time": wall_time,
@@ -77,6 +84,7 @@ def _template_environment() -> Environment:
         "usage": usage,
         "claim_row": astuple,
         "gist": _gist,
+        "notes": _notes,
     }
     return environment
 

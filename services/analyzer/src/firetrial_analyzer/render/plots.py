@@ -5,6 +5,7 @@ differ by shape as well as by colour. Same report, same bytes.
 """
 
 import io
+import math
 import threading
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.render.text import seconds, shown
 from firetrial_analyzer.report import AgentReport, Report
+from firetrial_analyzer.scores import AgentMean, Mean
 
 # Colours that occur nowhere else stand for the style sheet's variables.
 _INK, _MUTED, _LINE, _PAGE = "#010101", "#020202", "#030303", "#040404"
@@ -57,55 +59,51 @@ class Plot:
 
 def plots(report: Report) -> tuple[Plot, ...]:
     """Score per agent, score against wall time, wall time per agent; those that have something to show."""
-    drawn = [_f1(report), _score_against_time(report), _wall_time(report)]
+    names = _names(report.agents)
+    drawn = [_f1(report, names), _score_against_time(report, names), _wall_time(report, names)]
     return tuple(plot for plot in drawn if plot is not None)
 
 
-def _f1(report: Report) -> Plot | None:
-    rows = [(_name(agent), _scores(agent, report)) for agent in report.agents]
-    if not any(scores for _, scores in rows):
+def _f1(report: Report, names: Sequence[str]) -> Plot | None:
+    rows = [_scores(agent, report) for agent in report.agents]
+    if not any(rows):
         return None
 
     def draw(axes: Axes) -> None:
         for row, agent in enumerate(report.agents):
-            _dots(axes, row, [(100 * score, hollow) for score, hollow in _scores(agent, report)])
-            mean = agent.score.f1
-            spread = mean.std_over_tasks if mean.tasks_total > 1 else mean.std_over_repeats
-            if mean.mean is not None and spread is not None:
-                _mean_mark(axes, row, 100 * mean.mean, 100 * spread, (0, 100))
+            _dots(axes, row, [(100 * score, hollow) for score, hollow in rows[row]])
+            _mean_mark(axes, row, agent.score.f1, scale=100, most=100)
         axes.set_xlim(-3, 103)
         axes.set_xlabel("F1, points of 100")
-        _name_rows(axes, report.agents)
+        _name_rows(axes, names)
 
     caption = (
         "F1 of each agent. A dot is a run, hollow where the agent failed and scores 0; the bar is mean ± std."
     )
-    words = _in_words(rows, lambda f1: f"{100 * f1:.1f}")
-    return Plot(_drawn("f1", draw, _height(report), f"F1 of each run. {words}", report.agents), caption)
+    words = _in_words("F1 of each run.", names, rows, lambda f1: f"{100 * f1:.1f}")
+    return Plot(_drawn("f1", draw, _height(names), words, names), caption)
 
 
-def _wall_time(report: Report) -> Plot | None:
-    rows = [(_name(agent), _times(agent, report)) for agent in report.agents]
-    if not any(times for _, times in rows):
+def _wall_time(report: Report, names: Sequence[str]) -> Plot | None:
+    rows = [_times(agent, report) for agent in report.agents]
+    if not any(rows):
         return None
 
     def draw(axes: Axes) -> None:
         for row, agent in enumerate(report.agents):
-            _dots(axes, row, _times(agent, report))
-            wall = agent.cost.per_run.wall_seconds if agent.cost else None
-            if wall and wall.mean is not None and wall.std is not None:
-                _mean_mark(axes, row, wall.mean, wall.std, (0, float("inf")))
+            _dots(axes, row, rows[row])
+            if agent.cost:
+                _mean_mark(axes, row, agent.cost.per_run.wall_seconds)
         axes.set_xlim(left=0)
         _time_axis(axes)
-        _name_rows(axes, report.agents)
+        _name_rows(axes, names)
 
-    caption = "Wall time of each agent's runs that count. The bar is mean ± std."
-    words = _in_words(rows, seconds)
-    words = f"Wall time of each run. {words}"
-    return Plot(_drawn("time", draw, _height(report), words, report.agents), caption)
+    caption = "Wall time of each agent’s runs that count. The bar is mean ± std."
+    words = _in_words("Wall time of each run.", names, rows, seconds)
+    return Plot(_drawn("time", draw, _height(names), words, names), caption)
 
 
-def _score_against_time(report: Report) -> Plot | None:
+def _score_against_time(report: Report, names: Sequence[str]) -> Plot | None:
     points = [
         [
             (run.usage.wall_seconds, 100 * f1)
@@ -119,15 +117,10 @@ def _score_against_time(report: Report) -> Plot | None:
 
     def draw(axes: Axes) -> None:
         for row, mine in enumerate(points):
+            x, y = [x for x, _ in mine], [y for _, y in mine]
+            label = _stand_in(row, names)
             axes.scatter(
-                [x for x, _ in mine],
-                [y for _, y in mine],
-                s=34,
-                marker=_shape(row),
-                color=_colour(row),
-                alpha=0.85,
-                linewidths=0,
-                label=_stand_in(row, report.agents),
+                x, y, s=34, marker=_shape(row), color=_colour(row), alpha=0.85, linewidths=0, label=label
             )
         axes.set_xlim(left=0)
         axes.set_ylim(-4, 104)
@@ -135,11 +128,15 @@ def _score_against_time(report: Report) -> Plot | None:
         axes.grid(axis="y", linewidth=0.6)
         axes.tick_params(axis="y", length=0)
         _time_axis(axes)
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), frameon=False, ncols=2, fontsize=9)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), frameon=False, fontsize=9)
 
     caption = "F1 of each run against its wall time."
     words = f"{caption} The values are those of the other two plots."
-    return Plot(_drawn("f1-time", draw, 2 * _height(report), words, report.agents), caption, tall=True)
+    return Plot(
+        _drawn("f1-time", draw, min(2.2 * _height(names), 5 + 0.2 * len(names)), words, names),
+        caption,
+        tall=True,
+    )
 
 
 def _counted(agent: AgentReport, report: Report) -> list[RunOutcome]:
@@ -162,11 +159,17 @@ def _times(agent: AgentReport, report: Report) -> list[tuple[float, bool]]:
     ]
 
 
-def _in_words(rows: Sequence[tuple[str, list[tuple[float, bool]]]], figure: Callable[[float], str]) -> str:
+def _in_words(
+    what: str,
+    names: Sequence[str],
+    rows: Sequence[Sequence[tuple[float, bool]]],
+    figure: Callable[[float], str],
+) -> str:
     told = (
-        f"{name}: {', '.join(figure(value) for value, _ in values) or 'nothing'}" for name, values in rows
+        f"{name}: {', '.join(figure(value) for value, _ in values) or 'nothing'}"
+        for name, values in zip(names, rows, strict=True)
     )
-    return "; ".join(told) + "."
+    return f"{what} {'; '.join(told)}."
 
 
 def _dots(axes: Axes, row: int, values: Sequence[tuple[float, bool]]) -> None:
@@ -187,18 +190,25 @@ def _dots(axes: Axes, row: int, values: Sequence[tuple[float, bool]]) -> None:
         )
 
 
-def _mean_mark(axes: Axes, row: int, mean: float, std: float, bounds: tuple[float, float]) -> None:
-    low, high = max(mean - std, bounds[0]), min(mean + std, bounds[1])
-    below = row + 0.26
+def _mean_mark(
+    axes: Axes, row: int, mean: Mean | AgentMean, *, scale: float = 1, most: float = math.inf
+) -> None:
+    """Below the dots; a single value is its own mean and gets none."""
+    if mean.mean is None or mean.spread is None:
+        return
+    centre, std, below = scale * mean.mean, scale * mean.spread, row + 0.26
+    low, high = max(centre - std, 0), min(centre + std, most)
     axes.plot([low, high], [below, below], color=_INK, linewidth=1.4, solid_capstyle="butt")
-    axes.plot([mean, mean], [below - 0.09, below + 0.09], color=_INK, linewidth=2.4, solid_capstyle="butt")
+    axes.plot(
+        [centre, centre], [below - 0.09, below + 0.09], color=_INK, linewidth=2.4, solid_capstyle="butt"
+    )
 
 
-def _name_rows(axes: Axes, agents: Sequence[AgentReport]) -> None:
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Names stand above their rows: beside them a long one would leave no room for the plot."""
-    for row in range(len(agents)):
-        axes.text(0, row - 0.31, _stand_in(row, agents), transform=axes.get_yaxis_transform(), fontsize=9.5)
-    axes.set_ylim(len(agents) - 0.5, -0.6)
+    for row in range(len(names)):
+        axes.text(0, row - 0.31, _stand_in(row, names), transform=axes.get_yaxis_transform(), fontsize=9.5)
+    axes.set_ylim(len(names) - 0.5, -0.6)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x", linewidth=0.6)
@@ -210,14 +220,19 @@ def _time_axis(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else seconds(value)))
 
 
-def _stand_in(row: int, agents: Sequence[AgentReport]) -> str:
+def _stand_in(row: int, names: Sequence[str]) -> str:
     """Drawn in place of an agent's name and as long: matplotlib would read some names as mathematics."""
-    return f"@{row}".ljust(len(_name(agents[row])), "n")
+    return f"@{row}".ljust(len(names[row]), "n")
 
 
-def _name(agent: AgentReport) -> str:
-    name = shown(agent.agent)
-    return name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}…"
+def _names(agents: Sequence[AgentReport]) -> list[str]:
+    """Each agent's name, with its hash only where two would be called the same."""
+    short = [agent.agent.partition("@")[0] for agent in agents]
+    plain = [
+        name if short.count(name) == 1 else agent.agent for name, agent in zip(short, agents, strict=True)
+    ]
+    safe = [shown(name) for name in plain]
+    return [name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}…" for name in safe]
 
 
 def _shape(row: int) -> str:
@@ -228,13 +243,11 @@ def _colour(row: int) -> str:
     return _SERIES[row % len(_SERIES)]
 
 
-def _height(report: Report) -> float:
-    return 0.65 + 0.7 * len(report.agents)
+def _height(names: Sequence[str]) -> float:
+    return 0.65 + 0.7 * len(names)
 
 
-def _drawn(
-    name: str, draw: Callable[[Axes], None], height: float, words: str, agents: Sequence[AgentReport]
-) -> str:
+def _drawn(name: str, draw: Callable[[Axes], None], height: float, words: str, names: Sequence[str]) -> str:
     with _DRAWING, rc_context(_STYLE | {"svg.hashsalt": f"firetrial-{name}"}):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         figure.patch.set_visible(False)
@@ -245,8 +258,8 @@ def _drawn(
         draw(axes)
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
-    names = {_stand_in(row, agents): _name(agent) for row, agent in enumerate(agents)}
-    return _for_page(out.getvalue(), name, words, names)
+    true_names = {_stand_in(row, names): true for row, true in enumerate(names)}
+    return _for_page(out.getvalue(), name, words, true_names)
 
 
 def _for_page(svg: str, name: str, words: str, names: dict[str, str]) -> str:

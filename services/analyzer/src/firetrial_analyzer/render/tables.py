@@ -67,7 +67,7 @@ def latex(report: Report) -> str:
             (
                 latex_escaped(row.agent),
                 *(
-                    _latex_mean(text.agent_mean(mean))
+                    _latex_mean(text.mean_and_spread(mean))
                     for mean in (row.score.precision, row.score.recall, row.score.f1)
                 ),
                 f"{row.score.f1.counted}/{row.score.f1.total}",

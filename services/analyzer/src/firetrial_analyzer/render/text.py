@@ -33,19 +33,11 @@ def points(score: float | None) -> str:
     return UNDEFINED if score is None else f"{100 * score:.1f}"
 
 
-def mean_and_std(mean: float | None, std: float | None) -> str:
-    """Mean ± std of scores from 0 to 1, as points of 100."""
-    return UNDEFINED if mean is None or std is None else f"{points(mean)} ± {points(std)}"
-
-
-def task_mean(mean: Mean) -> str:
-    return mean_and_std(mean.mean, mean.std)
-
-
-def agent_mean(mean: AgentMean) -> str:
-    """The spread shown is that over tasks where there are several, else that over repeats."""
-    std = mean.std_over_tasks if mean.tasks_total > 1 else mean.std_over_repeats
-    return mean_and_std(mean.mean, std)
+def mean_and_spread(mean: Mean | AgentMean) -> str:
+    """Mean ± std of scores from 0 to 1, as points of 100; the mean alone where there is but one value."""
+    if mean.mean is None or mean.spread is None:
+        return points(mean.mean)
+    return f"{points(mean.mean)} ± {points(mean.spread)}"
 
 
 def seconds(value: float | None) -> str:
