@@ -168,4 +168,4 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
 
 def claim_ids(prompt: str) -> list[str]:
     """The ids of the claims that a verdict prompt lists, for scripts that answer each of them."""
-    return re.findall(r'"id": "([^"]+)"', prompt)
+    return re.findall(r'"id": "([^"]+)",\s*"claim"', prompt)

@@ -126,7 +126,7 @@ def _shortened(piece: str) -> str:
 
 
 _MEASURED = re.compile(
-    r"[=≈:→]\s*[-+$]?\d|\d\s*(?:%|percent|points?\b|x\b|pp\b|times\b|fold\b|days?\b|hours?\b)|\d\.\d|\$\s?\d"
+    r"[=≈:→]\s*[-+$]?\d|(?<![\w.-])\d+\.\d|\$\s?\d|\d\s*(?:%|(?:percent|points?|x|pp|times|fold|days?|hours?)\b)"
 )
 _COMPARED = re.compile(
     r"\b(?:than|versus|vs\.?|compared (?:with|to)|relative to|outperform\w*|underperform\w*|surpass\w*|"

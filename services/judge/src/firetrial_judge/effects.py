@@ -41,6 +41,7 @@ _GAINS = _EFFECTS | stems(lexicon.GAINS)
 _FAILING = stems("fail failure lack without unable lose") | _NEGATION
 _WITHOUT = stems("without")
 _SCALARS = frozenset(lexicon.SCALARS.split())
+_SUPERLATIVES = frozenset(lexicon.SUPERLATIVES.split())
 _REACH = 4  # words between a negation and what it denies
 
 
@@ -59,8 +60,12 @@ class Effect:
 def effect(words: Sequence[Word]) -> Effect:
     """Read the direction of one clause."""
     stems_ = [word.stem for word in words]
+    # "Small k is the most accurate" says how accuracy goes with k; "at small k" alone says where.
+    ranked = any(word.folded in _SUPERLATIVES for word in words)
     factors: dict[int, Signs] = {
-        i: _TABLE[word.stem] for i, word in enumerate(words) if word.stem in _TABLE and directional(word)
+        i: _TABLE[word.stem]
+        for i, word in enumerate(words)
+        if word.stem in _TABLE and (ranked or directional(word))
     }
     denials = 0
     used: set[int] = set()

@@ -24,8 +24,8 @@ new strong strongly large-scale rate level amount degree number value way kind t
 actual present"""
 """Words that carry no content of their own: function words, hedges, intensifiers, verbs of showing."""
 
-GENERIC = """model method approach technique system result performance accuracy score task dataset data
-benchmark setting condition experiment language sample item example"""
+GENERIC = """model classifier network llm method approach technique system result performance accuracy score
+task dataset data benchmark setting condition experiment language sample item example"""
 """Content words that nearly every finding has; matching them says little, so they weigh little."""
 
 SYNONYMS = """
@@ -49,6 +49,7 @@ parameter size scale capacity width big large
 error mistake failure incorrect wrong
 clean noiseless noise-free
 loss error
+loss lose cost fall drop decline decrease
 memory storage footprint ram
 speed latency runtime time throughput fast faster slow slower accelerate decelerate
 cost price expense spending cheap cheaper expensive costly
@@ -159,6 +160,10 @@ PHRASES = {
     "more than": "more_than",
     "fewer than": "fewer_than",
     "less than": "fewer_than",
+    "without label noise": "clean",
+    "without noise": "clean",
+    "no label noise": "clean",
+    "single neighbor": "nearest-neighbor",
     "no longer": "no_longer",
     "no more": "not_more",
     "no better": "not_better",
@@ -240,6 +245,8 @@ SCALARS = """high low small large great long short deep wide shallow narrow stro
 few little limited positive negative early late young old"""
 """Written in this form, a word sets a condition ("at low noise"); only "lower" or "lowest" is a direction."""
 
+SUPERLATIVES = "most least best worst highest lowest hardest"
+
 COUNTING = """half third quarter thirds quarters fifth tenth percent percentage point points times fold
 hundred thousand million billion one two three four five six seven eight nine ten eleven twelve thirteen
 fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty
@@ -267,14 +274,14 @@ big small
 majority minority
 """
 
-VERBS = """destroy ruin stay lose hit improve increase decrease reduce raise lower drop fall rise grow
-decline degrade hurt harm help benefit outperform underperform beat surpass show exhibit display yield
-lead leave cause make keep retain maintain preserve persist disappear vanish vary change affect influence
-depend differ correlate predict explain reach achieve obtain perform fail succeed suffer struggle prefer
-favor exceed remain become stay provide produce give require need cost use generalize transfer converge
-saturate peak plateau worsen deteriorate collapse boost enhance mitigate prevent strengthen weaken
-amplify accelerate slow shorten lengthen match mislead drive enable allow appear emerge memorize overfit
-hallucinate follow ignore detect recognize identify commit carry learn halve double"""
+VERBS = """decelerate destroy ruin stay lose hit improve increase decrease reduce raise lower drop fall
+rise grow decline degrade hurt harm help benefit outperform underperform beat surpass show exhibit
+display yield lead leave cause make keep retain maintain preserve persist disappear vanish vary change
+affect influence depend differ correlate predict explain reach achieve obtain perform fail succeed suffer
+struggle prefer favor exceed remain become stay provide produce give require need cost use generalize
+transfer converge saturate peak plateau worsen deteriorate collapse boost enhance mitigate prevent
+strengthen weaken amplify accelerate slow shorten lengthen match mislead drive enable allow appear emerge
+memorize overfit hallucinate follow ignore detect recognize identify commit carry learn halve double"""
 """Verbs that findings are told with."""
 
 AUXILIARY = """is are was were has have had does do did can could may might must will would shall should

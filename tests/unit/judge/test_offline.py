@@ -1,0 +1,126 @@
+"""How right the offline judge is, and that it is the same every time."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firetrial_judge.judgement import judge_texts
+from firetrial_judge.offline import OfflineBackend, OfflineJudge
+from firetrial_judge.verdict import Verdict
+
+DATA = Path(__file__).parent / "data"
+GOLD = {"entailed": "ENTAILED", "contradiction": "CONTRADICTED", "neutral": "NEUTRAL"}
+
+
+@pytest.fixture(scope="module")
+def judge(offline: OfflineBackend) -> OfflineJudge:
+    return offline._judge
+
+
+def decide(judge: OfflineJudge, premise: str, hypothesis: str) -> Verdict:
+    return judge.rule(judge.read(premise), hypothesis).verdict
+
+
+def quality(judge: OfflineJudge, file: Path) -> tuple[float, float, float]:
+    """Accuracy of entailed against the rest, and of all three; share of contradictions called entailed."""
+    pairs: list[dict[str, Any]] = [json.loads(line) for line in file.read_text().splitlines()]
+    found = [(GOLD[p["label"]], decide(judge, p["premise"], p["hypothesis"])) for p in pairs]
+    binary = sum((gold == "ENTAILED") == (verdict == "ENTAILED") for gold, verdict in found)
+    opposite = [verdict for gold, verdict in found if gold == "CONTRADICTED"]
+    return (
+        binary / len(found),
+        sum(gold == verdict for gold, verdict in found) / len(found),
+        opposite.count(Verdict.ENTAILED) / len(opposite),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "binary", "three", "inverted"),
+    [("pairs_dev", 0.90, 0.87, 0.05), ("pairs_held_out", 0.78, 0.75, 0.20)],
+)
+def test_quality_on_our_pairs(
+    judge: OfflineJudge, name: str, binary: float, three: float, inverted: float
+) -> None:
+    measured = quality(judge, DATA / f"{name}.jsonl")
+    assert measured[0] >= binary, measured
+    assert measured[1] >= three, measured
+    assert measured[2] <= inverted, measured
+
+
+@pytest.mark.needs("shared")
+def test_quality_on_pairs_that_nothing_was_fitted_on(judge: OfflineJudge, shared: Path) -> None:
+    measured = quality(judge, shared / "firebench/nli_probe.jsonl")
+    assert measured[0] >= 0.80, measured
+    assert measured[1] >= 0.75, measured
+    assert measured[2] <= 0.05, measured
+
+
+TEXT = """\
+## Results
+Accuracy at 40% noise is 59.0% with a single neighbour and 96.0% with k = 15 (Table 1).
+Larger k makes the classifier more robust to label noise, while it slows down prediction.
+
+- Changing the distance metric has no effect on accuracy.
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("Robustness to label noise grows with k.", Verdict.ENTAILED),
+        ("Larger k makes the classifier less robust to label noise.", Verdict.CONTRADICTED),
+        ("The distance metric does not affect accuracy.", Verdict.ENTAILED),
+        ("The distance metric changes accuracy.", Verdict.CONTRADICTED),
+        ("Accuracy at 40% noise is 71.5% with a single neighbour.", Verdict.CONTRADICTED),
+        ("Accuracy at 40% noise is 59.3% with a single neighbour.", Verdict.ENTAILED),
+        ("Random forests need more memory.", Verdict.NEUTRAL),
+    ],
+)
+def test_claims_against_a_text(judge: OfflineJudge, claim: str, verdict: Verdict) -> None:
+    ruling = judge.rule(judge.read(TEXT), claim)
+    assert ruling.verdict is verdict, ruling
+    assert ruling.rationale
+    if verdict is not Verdict.NEUTRAL:
+        assert ruling.evidence is not None
+        evidence = TEXT[ruling.evidence.start : ruling.evidence.end]
+        assert any(word in evidence for word in ("robust", "distance", "Accuracy at"))
+
+
+@pytest.mark.parametrize(("premise", "claim"), [("", "x rises"), ("x rises", ""), ("\x00", "\x00")])
+def test_nothing_is_neutral(judge: OfflineJudge, premise: str, claim: str) -> None:
+    assert decide(judge, premise, claim) is Verdict.NEUTRAL
+
+
+def test_a_hostile_text_is_judged_in_bounded_time(judge: OfflineJudge) -> None:
+    begun = time.monotonic()
+    decide(judge, "a " * 500_000 + "\n" + "(" * 100_000, "Accuracy " * 5_000)
+    assert time.monotonic() - begun < 10
+
+
+def test_threads_agree(judge: OfflineJudge) -> None:
+    claims = ["Accuracy falls with noise.", "Larger k is more robust.", "Noise has no effect."] * 8
+    alone = [decide(judge, TEXT, claim) for claim in claims]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda claim: decide(judge, TEXT, claim), claims)) == alone
+
+
+async def test_the_demo_s_careful_conclusion_beats_the_careless_ones(offline: OfflineBackend) -> None:
+    truth = (
+        "With clean labels small neighbourhoods are the most accurate, and accuracy declines from 98.5% at "
+        "k = 1 to 94.6% at k = 45. The single-neighbour classifier is hit hardest by noise. The loss shrinks "
+        "as k grows: flipping 40% of the labels costs 39.5 points at k = 1 and 0.4 points at k = 45."
+    )
+    careful = (
+        "Without label noise accuracy goes down as k goes up. k = 1 suffers most from label noise. With 40% "
+        "wrong labels it loses 39.1 points at k = 1 and 0.3 points at k = 45."
+    )
+    careless = "Label noise destroys the accuracy of nearest-neighbour classifiers whatever k is."
+    good = await judge_texts(offline, run_id="", conclusion=careful, truth=truth)
+    bad = await judge_texts(offline, run_id="", conclusion=careless, truth=truth)
+    assert (good.score.f1 or 0) > (bad.score.f1 or 0) + 0.3
