@@ -237,7 +237,9 @@ async def test_a_poison_message_ends_in_a_failed_analysis_and_the_run_still_coun
     await bench.everything.put("results", "judgements/j-1.json", b"not what was signed", "application/json")
     assert await bench.deliver("run_judged") == ["failed"]
     (failed,) = bench.facts("run_analysis_failed")
-    assert events_pb2.RunAnalyzed.FromString(failed.data).run_id == run().id
+    said = events_pb2.RunAnalysisFailed.FromString(failed.data)
+    assert said.run_id == run().id
+    assert "sha256" in said.reason
     item = await bench.archive.analysis(run().id)
     assert (item.run.outcome, item.run.f1, item.judgement) == (Outcome.SCORED, 0.5, None)
     assert "sha256" in item.run.reason

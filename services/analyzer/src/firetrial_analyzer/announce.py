@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from google.protobuf.message import Message
+
 from firetrial.analyzer.v1 import events_pb2
 from firetrial_analyzer.outcomes import RunOutcome
 from firetrial_analyzer.record import ReportRecord
@@ -19,10 +21,12 @@ class Announcer:
         self._clock = clock
 
     async def run_analyzed(self, run: RunOutcome) -> None:
-        await self._tell_run("run_analyzed", run)
+        payload = events_pb2.RunAnalyzed(run_id=run.run_id, experiment_id=run.experiment)
+        await self._tell_run("run_analyzed", run, payload)
 
-    async def run_analysis_failed(self, run: RunOutcome) -> None:
-        await self._tell_run("run_analysis_failed", run)
+    async def run_analysis_failed(self, run: RunOutcome, why: str) -> None:
+        payload = events_pb2.RunAnalysisFailed(run_id=run.run_id, experiment_id=run.experiment, reason=why)
+        await self._tell_run("run_analysis_failed", run, payload)
 
     async def experiment_reported(self, record: ReportRecord) -> None:
         """Once for each set of runs that a report covers, and once for a failure."""
@@ -35,8 +39,7 @@ class Announcer:
             )
         )  # fmt: skip
 
-    async def _tell_run(self, name: str, run: RunOutcome) -> None:
-        payload = events_pb2.RunAnalyzed(run_id=run.run_id, experiment_id=run.experiment)
+    async def _tell_run(self, name: str, run: RunOutcome, payload: Message) -> None:
         await self._bus.publish(
             fact("analyzer", name, run.run_id, payload, clock=self._clock, attempt=run.attempt)
         )

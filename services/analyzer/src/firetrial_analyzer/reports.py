@@ -51,12 +51,12 @@ class Reports:
         """A run that cannot be analysed. Where it has been, it was the report that could not be made."""
         record = await self.records.find(item.run.experiment)
         if record is not None and item.run.run_id in record.run_ids:
-            await self._announcer.run_analysis_failed(item.run)
+            await self._announcer.run_analysis_failed(item.run, why)
             if record.all_ended:
                 await self.give_up(record.experiment_id, f"the report could not be made: {why}")
             return
         await self._keep(item, plan)
-        await self._announcer.run_analysis_failed(item.run)
+        await self._announcer.run_analysis_failed(item.run, why)
         await self._settle(item.run.experiment)
 
     async def give_up(self, experiment: str, reason: str) -> None:
