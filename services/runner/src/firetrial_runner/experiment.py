@@ -17,6 +17,8 @@ MAX_REPEATS = 100
 MAX_ATTEMPTS = 10
 DEFAULT_ATTEMPTS = 3
 MAX_RUNS = 20_000
+MAX_TASKS = 2_000
+MAX_AGENTS = 100
 _POOL = re.compile(r"[a-z0-9-]{1,32}")
 _REQUEST = re.compile(r"[A-Za-z0-9_-]{0,64}")
 # Ids become keys of state and objects.
@@ -38,6 +40,8 @@ class Plan:
         """Everything that is wrong; `known` are the ids of the agents there are."""
         if not self.agents:
             yield Fault("plan.agents", "[]", "must name at least one agent")
+        if len(self.agents) > MAX_AGENTS:
+            yield Fault("plan.agents", f"{len(self.agents)} agents", f"must be at most {MAX_AGENTS}")
         for index, agent in enumerate(self.agents):
             field = f"plan.agents[{index}]"
             if agent not in known:
@@ -74,6 +78,9 @@ def request_faults(request_id: str, task_ids: tuple[str, ...], plan: Plan) -> It
         yield Fault("request_id", request_id, f"must match {_REQUEST.pattern}")
     if not task_ids:
         yield Fault("task_ids", "[]", "must name at least one task")
+    if len(task_ids) > MAX_TASKS:
+        yield Fault("task_ids", f"{len(task_ids)} tasks", f"must be at most {MAX_TASKS}: split it")
+        return
     for index, task in enumerate(task_ids):
         if not is_id(task):
             yield Fault(f"task_ids[{index}]", task, "must be a task's id")
@@ -108,6 +115,11 @@ def expand(experiment: str, task_ids: Iterable[str], plan: Plan, now: datetime) 
         for agent in plan.agents
         for repeat in range(1, plan.repeats + 1)
     ]
+
+
+def attempts(first: Run) -> list[str]:
+    """The ids of all attempts that a run may come to, from its first."""
+    return [first.slot.run_id(attempt) for attempt in range(1, first.max_attempts + 1)]
 
 
 def counts(runs: Iterable[Run]) -> dict[str, int]:

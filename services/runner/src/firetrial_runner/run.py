@@ -17,6 +17,9 @@ from firetrial_kit.objects import ObjectRef
 from firetrial_runner.allowance import Allowance
 from firetrial_runner.sandbox.port import Termination
 
+MAX_REASON = 2000
+"""Characters: reasons travel in events."""
+
 
 class RunState(StrEnum):
     QUEUED = "queued"
@@ -173,11 +176,12 @@ class Yield:
     """What came of a run whose agent's process has ended."""
 
     end: End
-    usage: RunUsage
+    usage: RunUsage | None
     conclusion: ObjectRef | None
     why_none: str
     artifacts: ObjectRef | None
     trajectory_chunks: int
+    final: bool = False  # what is wrong would be wrong at the next attempt too
 
 
 def over(run: Run, what: Yield, now: datetime) -> Run:
@@ -187,8 +191,8 @@ def over(run: Run, what: Yield, now: datetime) -> Run:
         run,
         state=state,
         outcome=outcome,
-        reason=reason,
-        superseded=outcome is Outcome.INFRA_FAILED and run.may_try_again,
+        reason=reason[:MAX_REASON],
+        superseded=outcome is Outcome.INFRA_FAILED and run.may_try_again and not what.final,
         lease=None,
         ended_at=now if state is RunState.ENDED else None,
         end=what.end,
@@ -221,13 +225,15 @@ def released(run: Run, holder: str, now: datetime) -> Run | None:
 
 
 def finished(run: Run, result: Run, holder: str) -> Run:
-    """`result` in the place of the run that `holder` holds, with what was asked of it meanwhile.
-
-    Raises LeaseLostError.
-    """
+    """`result` in the place of the run that `holder` holds. Raises LeaseLostError."""
     _held(run, holder)
+    return merged(run, result)
+
+
+def merged(run: Run, result: Run) -> Run:
+    """`result` in the place of the run, with what was asked of it meanwhile."""
     again = result.superseded and not run.cancel_requested
-    return replace(result, cancel_requested=run.cancel_requested, superseded=again)
+    return replace(result, cancel_requested=run.cancel_requested, superseded=again, lease=None)
 
 
 def lost(run: Run, now: datetime, detail: str) -> Run | None:
@@ -246,7 +252,7 @@ def failed(
         run,
         state=RunState.ENDED,
         outcome=outcome,
-        reason=reason,
+        reason=reason[:MAX_REASON],
         lease=None,
         ended_at=now,
         end=end or run.end,

@@ -13,7 +13,6 @@ and memory stays the same for any length of run and of line.
 
 from __future__ import annotations
 
-import asyncio
 import codecs
 import json
 import re
@@ -62,6 +61,7 @@ class Recorder:
     """Turns output into steps and hands sealed chunks to `sink`, in order, one at a time.
 
     `seen` is called with each step as it is made. Offsets are seconds from the start of the run.
+    One task at a time may use it.
     """
 
     def __init__(self, sink: Sink, seen: Callable[[Step], None] = lambda _: None) -> None:
@@ -70,41 +70,33 @@ class Recorder:
         self._lines: dict[str, _Line] = {}
         self._chunk = bytearray()
         self._begun_s = 0.0
-        self._lock = asyncio.Lock()
         self.steps = 0
         self.chunks = 0
 
     async def output(self, stream: str, data: bytes, offset_s: float) -> None:
         """Record bytes as they came."""
-        async with self._lock:
-            line = self._lines.setdefault(stream, _Line(stream))
-            for text, undecoded, begun_s, continued in line.feed(data, offset_s):
-                await self._add(Step(self.steps + 1, begun_s, stream, text, continued, undecoded))
-            await self._seal_if_old(offset_s)
+        line = self._lines.setdefault(stream, _Line(stream))
+        for text, undecoded, begun_s, continued in line.feed(data, offset_s):
+            await self._add(Step(self.steps + 1, begun_s, stream, text, continued, undecoded))
+        await self.tick(offset_s)
 
     async def event(self, text: str, offset_s: float) -> None:
         """Record something that befell the run."""
-        async with self._lock:
-            await self._add(Step(self.steps + 1, offset_s, "", text))
+        await self._add(Step(self.steps + 1, offset_s, "", text))
 
     async def tick(self, offset_s: float) -> None:
         """Seal what has waited long enough. To be called about once a second."""
-        async with self._lock:
-            await self._seal_if_old(offset_s)
-
-    async def close(self) -> None:
-        """Record what is left and seal it."""
-        async with self._lock:
-            await self._flush(continued=False)
-            await self._seal()
-
-    async def _seal_if_old(self, now_s: float) -> None:
         waiting = [line.begun_s for line in self._lines.values() if line.pending]
         if self._chunk:
             waiting.append(self._begun_s)
-        if waiting and now_s - min(waiting) >= MAX_AGE_S:
+        if waiting and offset_s - min(waiting) >= MAX_AGE_S:
             await self._flush(continued=True)
             await self._seal()
+
+    async def close(self) -> None:
+        """Record what is left and seal it."""
+        await self._flush(continued=False)
+        await self._seal()
 
     async def _flush(self, *, continued: bool) -> None:
         for line in self._lines.values():

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from firetrial_kit.errors import Fault, check
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 
 MIB = 1024**2
 GIB = 1024**3
@@ -173,12 +173,12 @@ class Leftover:
     what: str
 
 
-class SandboxError(RuntimeError):
+class SandboxError(FiretrialError):
     """This kind of sandbox does not work on this machine; `cure` says what to do about it."""
 
     def __init__(self, sandbox: str, why: str, cure: str) -> None:
+        super().__init__(Reason.UNAVAILABLE, f"{sandbox}: {why}. {cure}")
         self.sandbox, self.why, self.cure = sandbox, why, cure
-        super().__init__(f"{sandbox}: {why}. {cure}")
 
 
 class Process(Protocol):

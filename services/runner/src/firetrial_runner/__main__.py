@@ -1,0 +1,5 @@
+"""`python -m firetrial_runner`."""
+
+from firetrial_runner.main import main
+
+main()

@@ -1,0 +1,59 @@
+"""The runner's own settings, read from FIRETRIAL_RUNNER_<FIELD> or FIRETRIAL_<FIELD>."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from firetrial_kit.settings import Settings
+from firetrial_runner.allowance import DEFAULT, MOST, Allowance
+
+
+class RunnerSettings(Settings):
+    # The pool whose runs this runner takes, and how many at a time.
+    pool: str = Field(default="default", pattern=r"^[a-z0-9-]{1,32}$")
+    slots: int = Field(default=2, ge=1, le=256)
+    # Workspaces of runs; each goes when its run is over.
+    work_dir: Path = Path(".firetrial/work")
+    # "auto" is bubblewrap where it works, else Docker. "host" is no sandbox and needs unsafe_host too.
+    sandbox: Literal["auto", "bubblewrap", "docker", "host"] = "auto"
+    unsafe_host: bool = False
+    docker_host: str = "unix:///var/run/docker.sock"
+    # What agents run in under Docker; never pulled.
+    docker_image: str = "python:3.12-slim-bookworm"
+    # The most that a run may be given; 0 is what the machine has. Seconds, bytes, cores.
+    max_wall_s: float = Field(default=MOST.wall_s, gt=0)
+    max_memory_bytes: int = Field(default=0, ge=0)
+    max_cpus: float = Field(default=0, ge=0)
+    max_disk_bytes: int = Field(default=MOST.disk_bytes, gt=0)
+
+    def docker(self) -> dict[str, str]:
+        """What a Docker sandbox is opened with."""
+        return {"docker_host": self.docker_host, "docker_image": self.docker_image}
+
+    def most(self) -> Allowance:
+        """What a run may be given at most."""
+        pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        return Allowance(
+            wall_s=self.max_wall_s,
+            memory_bytes=self.max_memory_bytes or pages * page,
+            cpus=self.max_cpus or float(os.cpu_count() or 1),
+            processes=MOST.processes,
+            output_bytes=MOST.output_bytes,
+            disk_bytes=self.max_disk_bytes,
+        )
+
+    def default(self) -> Allowance:
+        """What a run is given that asks for nothing."""
+        most = self.most()
+        return Allowance(
+            wall_s=min(DEFAULT.wall_s, most.wall_s),
+            memory_bytes=min(DEFAULT.memory_bytes, most.memory_bytes),
+            cpus=min(DEFAULT.cpus, most.cpus),
+            processes=DEFAULT.processes,
+            output_bytes=DEFAULT.output_bytes,
+            disk_bytes=min(DEFAULT.disk_bytes, most.disk_bytes),
+        )

@@ -1,0 +1,232 @@
+"""The life of runs: who takes one, who gives it up, what follows it. Every change is a compare-and-set."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import structlog
+
+from firetrial_kit.clock import Clock
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.objects import Objects
+from firetrial_runner import keys
+from firetrial_runner import run as runs
+from firetrial_runner.announce import Announcer
+from firetrial_runner.execution import patiently
+from firetrial_runner.metrics import RunnerMetrics
+from firetrial_runner.records import Books, RunRecord
+from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, Yield
+from firetrial_runner.sandbox.port import Termination
+from firetrial_runner.wire import result_to_domain, result_to_json
+
+Attempt = Callable[[Run, asyncio.Event], Awaitable[Yield]]
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """`holder` is this runner, whose leases last `ttl_s`; `attempt` runs an agent to its end."""
+
+    books: Books
+    objects: Objects
+    announce: Announcer
+    clock: Clock
+    metrics: RunnerMetrics
+    log: structlog.typing.FilteringBoundLogger
+    holder: str
+    ttl_s: float
+    attempt: Attempt
+
+    async def take(self, record: RunRecord) -> None:
+        """Run it, or finish what another left of it, or say again what came of it.
+
+        Raises UNAVAILABLE while another is running it.
+        """
+        run = record.run
+        if run.is_over:
+            await self.tell(record)
+        elif run.state is RunState.RUNNING:
+            if await self.recover(run.id, "its runner stopped") is None:
+                raise self._busy(run)
+        else:
+            await self._conduct(run.id)
+
+    async def request(self, run: Run, slip: str) -> None:
+        """Queue a run, unless it is there, and announce it."""
+        await self.books.runs.create(run.id, RunRecord(run, slip))
+        record = await self.books.runs.get(run.id)
+        await self.announce.requested(record)
+
+    async def cancel(self, run_id: str) -> RunRecord:
+        """A queued run ends at once, a running one soon. Raises NOT_FOUND."""
+        now = self.clock.now()
+        record = await self.books.change_run(run_id, lambda run: runs.cancelled(run, now))
+        if record.run.outcome is Outcome.CANCELLED:
+            await self.tell(record)
+        return record
+
+    async def give_up(self, run_id: str, reason: str) -> None:
+        """A run that cannot be had ends as INFRA_FAILED. Raises UNAVAILABLE while someone is running it."""
+        now = self.clock.now()
+
+        def change(run: Run) -> Run | None:
+            if run.state is RunState.QUEUED:
+                return runs.failed(run, now, Outcome.INFRA_FAILED, reason)
+            return runs.lost(run, now, reason)
+
+        record = await self.books.change_run(run_id, change)
+        if record.run.state is RunState.RUNNING:
+            raise self._busy(record.run)
+        await self.tell(record)
+
+    async def recover(self, run_id: str, why: str, dead: str = "") -> RunRecord | None:
+        """Bring a run to its end whose runner is gone; None while that cannot be said.
+
+        Its lease has run out, or `dead` names the holder, who is known to be gone. What it had finished and
+        stored is taken over; anything else is lost, and another attempt follows.
+        """
+        record = await self.books.runs.get(run_id)
+        result = await self._result(record)
+        now = self.clock.now()
+
+        def change(run: Run) -> Run | None:
+            if dead and run.lease and run.lease.holder == dead:
+                run = replace(run, lease=None)
+            gone = runs.lost(run, now, why)
+            if gone is None or result is None:
+                return gone
+            return runs.merged(run, result)
+
+        record = await self.books.change_run(run_id, change)
+        if record.run.state is RunState.RUNNING:
+            return None
+        self.log.warning("recovered", run=run_id, state=record.run.state, outcome=record.run.outcome)
+        await self.tell(record)
+        return record
+
+    async def tell(self, record: RunRecord) -> None:
+        """Say what came of a run, and ask for the next attempt where one follows."""
+        if record.run.superseded:
+            await self.request(runs.next_attempt(record.run, self.clock.now()), record.slip)
+        await self.announce.finished(record)
+
+    async def _result(self, record: RunRecord) -> Run | None:
+        """What its runner had stored of the end of this run, if it came so far."""
+        try:
+            stored = await self.objects.get(keys.uri(keys.of_run(record.run.id, "result.json")))
+            return result_to_domain(stored, record)
+        except FiretrialError as error:
+            if error.reason not in {Reason.NOT_FOUND, Reason.CORRUPT}:
+                raise
+        return None
+
+    async def _conduct(self, run_id: str) -> None:
+        now = self.clock.now()
+        record = await self.books.change_run(
+            run_id, lambda run: runs.claimed(run, self.holder, now, self.ttl_s)
+        )
+        run = record.run
+        if run.lease is None or run.lease.holder != self.holder:
+            raise self._busy(run)
+        log = self.log.bind(run=run_id, task=run.task_id, agent=run.agent_id, attempt=run.attempt)
+        log.info("run started")
+        with self.metrics.busy(run, now):
+            await self.announce.started(record)
+            try:
+                record = await self._see_through(run)
+            except LeaseLostError:
+                log.warning("lease lost")
+                raise self._busy(run) from None
+            except asyncio.CancelledError:
+                log.warning("run given back")
+                await asyncio.shield(self._release(run_id))
+                raise
+        log.info("run over", outcome=record.run.outcome or "concluded", reason=record.run.reason)
+        self.metrics.over(record.run)
+        await self.tell(record)
+
+    async def _see_through(self, run: Run) -> RunRecord:
+        """Run the attempt while the lease is kept. Raises LeaseLostError."""
+        cancelled = asyncio.Event()
+        work = asyncio.create_task(self._outcome(run, cancelled))
+        keepers = [
+            asyncio.create_task(self._renew(run.id, cancelled)),
+            asyncio.create_task(self._watch(run.id, cancelled)),
+        ]
+        try:
+            await asyncio.wait([work, *keepers], return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                for keeper in keepers:
+                    if keeper.done():
+                        keeper.result()
+            what = await work
+        finally:
+            for task in (work, *keepers):
+                task.cancel()
+            # The sandbox is gone when this returns.
+            await asyncio.gather(work, *keepers, return_exceptions=True)
+        return await self._finish(run, what)
+
+    async def _outcome(self, run: Run, cancelled: asyncio.Event) -> Yield:
+        try:
+            return await self.attempt(run, cancelled)
+        except (FiretrialError, TimeoutError, OSError) as error:
+            told = str(error) or "the sandbox did not end in time"
+            final = isinstance(error, FiretrialError) and not error.retryable
+            self.log.warning("infrastructure failed", run=run.id, error=told, final=final)
+            return Yield(End(Termination.LOST, detail=told), None, None, "", None, 0, final)
+
+    async def _finish(self, run: Run, what: Yield) -> RunRecord:
+        """Object, then state. The caller sends the event."""
+        result = runs.over(run, what, self.clock.now())
+        key = keys.of_run(run.id, "result.json")
+        stored = result_to_json(result)
+        await patiently(lambda: self.objects.put(keys.BUCKET, key, stored, "application/json"))
+
+        async def settle() -> RunRecord:
+            return await self.books.change_run(
+                run.id, lambda current: runs.finished(current, result, self.holder)
+            )
+
+        return await patiently(settle)
+
+    async def _renew(self, run_id: str, cancelled: asyncio.Event) -> None:
+        """Keep the lease; raises LeaseLostError once it is another's or could not be kept in time."""
+        kept = self.clock.monotonic()
+        while True:
+            await asyncio.sleep(self.ttl_s / 3)
+            try:
+                record = await self.books.change_run(
+                    run_id, lambda run: runs.renewed(run, self.holder, self.clock.now(), self.ttl_s)
+                )
+            except FiretrialError as error:
+                if not error.retryable or self.clock.monotonic() - kept > self.ttl_s:
+                    raise LeaseLostError(run_id) from error
+                continue
+            kept = self.clock.monotonic()
+            if record.run.cancel_requested:
+                cancelled.set()
+
+    async def _watch(self, run_id: str, cancelled: asyncio.Event) -> None:
+        """See a cancellation as it comes. The renewal sees it too, later, should this break off."""
+        while not cancelled.is_set():
+            with suppress(FiretrialError):
+                async for record in self.books.runs.watch(run_id):
+                    if record.run.cancel_requested:
+                        cancelled.set()
+                        break
+            await asyncio.sleep(1)
+        await asyncio.Event().wait()
+
+    async def _release(self, run_id: str) -> None:
+        now = self.clock.now()
+        with suppress(FiretrialError):
+            await self.books.change_run(run_id, lambda run: runs.released(run, self.holder, now))
+
+    def _busy(self, run: Run) -> FiretrialError:
+        left = (run.lease.expires_at - self.clock.now()).total_seconds() if run.lease else 0.0
+        return FiretrialError(
+            Reason.UNAVAILABLE, f"run {run.id} is in other hands", retry_after=max(0.5, left + 0.5)
+        )

@@ -1,0 +1,191 @@
+"""Experiments as they are asked for, grow by tasks, and are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from dataclasses import dataclass, replace
+
+from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.clock import Clock
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
+from firetrial_kit.objects import Objects
+from firetrial_runner import keys
+from firetrial_runner.allowance import Allowance
+from firetrial_runner.announce import Announcer
+from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.experiment import (
+    Experiment,
+    attempts,
+    counts,
+    expand,
+    experiment_id,
+    has_ended,
+    request_faults,
+)
+from firetrial_runner.records import Books, RunRecord
+from firetrial_runner.run import Run
+from firetrial_runner.wire import plan_to_domain, slip_to_domain
+
+
+@dataclass(frozen=True, slots=True)
+class Experiments:
+    """`most` is what a run may be given here."""
+
+    books: Books
+    objects: Objects
+    announce: Announcer
+    dispatch: Dispatch
+    clock: Clock
+    most: Allowance
+
+    async def submit(self, request_id: str, task_ids: tuple[str, ...], plan: plan_pb2.Plan) -> Experiment:
+        """Start an experiment; the same request again changes nothing and gives the same.
+
+        Raises INVALID with every fault, NOT_FOUND for tasks that do not exist.
+        """
+        wanted = plan_to_domain(plan)
+        known = await self.books.agents.ids()
+        faults = [*request_faults(request_id, task_ids, wanted), *wanted.faults(known, self.most)]
+        check("the experiment", faults)
+        await self._see_tasks(task_ids)
+        told = plan.SerializeToString(deterministic=True)
+        runs = len(task_ids) * len(wanted.agents) * wanted.repeats
+        experiment = Experiment(
+            experiment_id(request_id, task_ids, told), task_ids, runs, self.clock.now(), told.hex()
+        )
+        await self.books.experiments.create(experiment.id, experiment)
+        kept = await self.books.experiments.get(experiment.id)
+        if (kept.task_ids, kept.plan_bytes) != (task_ids, told.hex()):
+            cure = f"must be a new one: {kept.id} has it, with other tasks or another plan"
+            raise invalid("the experiment", [Fault("request_id", request_id, cure)])
+        slip = plan_pb2.Slip(experiment_id=kept.id, expected_runs=runs, plan=plan)
+        await self._start(kept, task_ids, slip)
+        return kept
+
+    async def extend(self, task_id: str, slip: plan_pb2.Slip) -> None:
+        """Take a task into the experiment that its slip names. Raises INVALID with the plan's every fault."""
+        plan = plan_to_domain(slip.plan)
+        known = await self.books.agents.ids()
+        check("the plan", [*request_faults("", (task_id,), plan), *plan.faults(known, self.most)])
+        await self._open(slip)
+
+        def with_task(experiment: Experiment) -> Experiment | None:
+            if task_id in experiment.task_ids:
+                return None
+            return replace(experiment, task_ids=(*experiment.task_ids, task_id))
+
+        experiment = await self.books.experiments.change(slip.experiment_id, with_task)
+        await self._start(experiment, (task_id,), slip)
+
+    async def fail(self, slip: plan_pb2.Slip, reason: str) -> None:
+        """The experiment will never come to runs."""
+        await self._open(slip)
+
+        def failed(experiment: Experiment) -> Experiment | None:
+            return None if experiment.failure else replace(experiment, failure=reason)
+
+        experiment = await self.books.experiments.change(slip.experiment_id, failed)
+        await self.announce.experiment_failed(experiment.id, experiment.failure)
+
+    async def cancel(self, id_: str) -> Experiment:
+        """Cancel its runs that have not ended. Raises NOT_FOUND."""
+        experiment = await self.books.experiments.change(
+            id_, lambda experiment: replace(experiment, cancel_requested=True)
+        )
+        for record in await self.runs(experiment):
+            await self.dispatch.cancel(record.run.id)
+        return experiment
+
+    async def run_ids(self, experiment: Experiment) -> list[str]:
+        """The ids of its runs that there are, in its order, each followed by its further attempts."""
+        known = set(await self.books.runs.ids())
+        return [id_ for first in self._first(experiment) for id_ in attempts(first) if id_ in known]
+
+    async def runs(self, experiment: Experiment) -> list[RunRecord]:
+        """Its runs in its order."""
+        return await self.books.find_runs(await self.run_ids(experiment))
+
+    async def counted(self, experiment: Experiment) -> tuple[dict[str, int], bool]:
+        """(runs by state and outcome, whether it has ended)."""
+        found = counts(record.run for record in await self.runs(experiment))
+        return found, has_ended(experiment, found)
+
+    async def watch(self, id_: str) -> AsyncGenerator[Run, None]:
+        """Every run as it is now, then each change, until all have ended.
+
+        Raises NOT_FOUND, or PRECONDITION where the experiment never came to runs.
+        """
+        experiment = await self.books.experiments.get(id_)
+        latest: dict[str, Run] = {}
+        changes: asyncio.Queue[Run | Experiment | Exception] = asyncio.Queue(1000)
+        feeds = [
+            asyncio.create_task(_feed(changes, self._run_changes(id_))),
+            asyncio.create_task(_feed(changes, self.books.experiments.watch(id_))),
+        ]
+        try:
+            while not has_ended(experiment, counts(latest.values())):
+                change = await changes.get()
+                if isinstance(change, Exception):
+                    raise change
+                if isinstance(change, Experiment):
+                    experiment = change
+                elif latest.get(change.id) != change:
+                    latest[change.id] = change
+                    yield change
+        finally:
+            for feed in feeds:
+                feed.cancel()
+            await asyncio.gather(*feeds, return_exceptions=True)
+        if experiment.failure:
+            raise FiretrialError(
+                Reason.PRECONDITION, f"experiment {id_} came to no runs: {experiment.failure}"
+            )
+
+    async def _run_changes(self, experiment: str) -> AsyncIterator[Run]:
+        async for record in self.books.runs.watch():
+            if record.run.experiment_id == experiment:
+                yield record.run
+
+    async def _open(self, slip: plan_pb2.Slip) -> None:
+        told = slip.plan.SerializeToString(deterministic=True).hex()
+        experiment = Experiment(slip.experiment_id, (), slip.expected_runs, self.clock.now(), told)
+        await self.books.experiments.create(experiment.id, experiment)
+
+    async def _start(self, experiment: Experiment, task_ids: Iterable[str], slip: plan_pb2.Slip) -> None:
+        plan, told = plan_to_domain(slip.plan), slip_to_domain(slip)
+        for run in expand(experiment.id, task_ids, plan, self.clock.now()):
+            await self.dispatch.request(run, told)
+            if experiment.cancel_requested:
+                await self.dispatch.cancel(run.id)
+
+    def _first(self, experiment: Experiment) -> list[Run]:
+        plan = plan_to_domain(plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)))
+        return expand(experiment.id, experiment.task_ids, plan, experiment.submitted_at)
+
+    async def _see_tasks(self, task_ids: tuple[str, ...]) -> None:
+        gate = asyncio.Semaphore(16)
+
+        async def there(task_id: str) -> bool:
+            async with gate:
+                return await self.objects.stat(keys.uri(keys.task(task_id))) is not None
+
+        found = await asyncio.gather(*map(there, task_ids))
+        faults = [
+            Fault(f"task_ids[{index}]", task_ids[index], "must be a task that exists; list the tasks to see")
+            for index, exists in enumerate(found)
+            if not exists
+        ]
+        if faults:
+            told = ", ".join(fault.value for fault in faults)
+            raise FiretrialError(Reason.NOT_FOUND, f"there is no task {told}", faults=faults)
+
+
+async def _feed(
+    into: asyncio.Queue[Run | Experiment | Exception], changes: AsyncIterator[Run] | AsyncIterator[Experiment]
+) -> None:
+    try:
+        async for change in changes:
+            await into.put(change)
+    except FiretrialError as error:
+        await into.put(error)

@@ -1,0 +1,21 @@
+"""Where the runner's objects lie in the `runs` bucket: each key is built here and nowhere else."""
+
+from __future__ import annotations
+
+BUCKET = "runs"
+
+
+def task(task_id: str) -> str:
+    return f"tasks/{task_id}/task.json"
+
+
+def bundle(agent_id: str) -> str:
+    return f"agents/{agent_id}/bundle.tar"
+
+
+def of_run(run_id: str, name: str) -> str:
+    return f"runs/{run_id}/{name}"
+
+
+def uri(key: str) -> str:
+    return f"{BUCKET}/{key}"

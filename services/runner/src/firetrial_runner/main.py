@@ -1,0 +1,54 @@
+"""The runner as a process of its own, and as a part of `firetrial up`."""
+
+from __future__ import annotations
+
+import os
+
+from firetrial.runner.v1 import runner_service_pb2_grpc
+from firetrial_kit import rpc, service
+from firetrial_kit.service import Parts, Service
+from firetrial_runner.agents import Agents
+from firetrial_runner.announce import SERVICE, Announcer
+from firetrial_runner.config import RunnerSettings
+from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.execution import Execution
+from firetrial_runner.experiments import Experiments
+from firetrial_runner.files import Files
+from firetrial_runner.handlers import Handlers
+from firetrial_runner.metrics import RunnerMetrics
+from firetrial_runner.presence import Presence
+from firetrial_runner.reaper import Reaper
+from firetrial_runner.records import Books
+from firetrial_runner.sandbox import named
+from firetrial_runner.servicer import RunnerServicer
+
+
+async def build(parts: Parts) -> Service:
+    settings = RunnerSettings.from_env(parts.environ, SERVICE)
+    sandbox = await named(settings.sandbox, **settings.docker(), unsafe_host=settings.unsafe_host)
+    parts.stack.push_async_callback(sandbox.aclose)
+    parts.log.info("sandbox", name=sandbox.name, **sandbox.enforcement())
+    books, clock, objects, log = Books(parts.state), parts.clock, parts.objects, parts.log
+    metrics = RunnerMetrics(parts.registry, settings.pool, settings.slots)
+    work_dir = settings.work_dir.absolute()
+    presence = Presence(work_dir)
+    parts.stack.callback(presence.leave)
+    lease, ttl_s = presence.lease, parts.settings.ack_wait
+    announce = Announcer(parts.bus, clock)
+    execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default())
+    dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run)
+    experiments = Experiments(books, objects, announce, dispatch, clock, settings.most())
+    agents = Agents(books.agents, objects, clock)
+    servicer = RunnerServicer(books, agents, experiments, dispatch, Files(books, objects))
+    reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
+
+    def register(server: rpc.Server) -> None:
+        add = runner_service_pb2_grpc.add_RunnerServiceServicer_to_server
+        server.add("firetrial.runner.v1.RunnerService", add, servicer)
+
+    consumers = Handlers(books, dispatch, experiments, clock, log).consumers(settings.pool, settings.slots)
+    return Service(SERVICE, register, consumers, background=[reaper.run])
+
+
+def main() -> None:
+    service.main({SERVICE: build}, os.environ)

@@ -1,0 +1,74 @@
+"""Removes what dead runners left, and brings their runs to an end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from firetrial_kit.clock import Clock
+from firetrial_kit.errors import FiretrialError
+from firetrial_runner import workspace
+from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.metrics import RunnerMetrics
+from firetrial_runner.presence import Presence
+from firetrial_runner.records import Books
+from firetrial_runner.run import RunState
+from firetrial_runner.sandbox.port import Sandbox
+
+_EVERY_S = 60.0
+_GRACE_S = 5.0
+"""Seconds that a lease may be over before another runner acts on it: clocks differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reaper:
+    sandbox: Sandbox
+    presence: Presence
+    work_dir: Path
+    books: Books
+    dispatch: Dispatch
+    clock: Clock
+    metrics: RunnerMetrics
+    log: structlog.typing.FilteringBoundLogger
+
+    async def run(self) -> None:
+        """Sweep now and every minute, until cancelled."""
+        while True:
+            try:
+                await self.sweep()
+            except (FiretrialError, OSError) as error:
+                self.log.warning("sweep broken off", error=str(error))
+            await asyncio.sleep(_EVERY_S)
+
+    async def sweep(self) -> None:
+        """What dead runners of this machine left; and runs whose runner, wherever it was, is gone."""
+        left = await self.sandbox.leftovers()
+        dead = {lease for lease in {item.lease for item in left} if self.presence.is_dead(lease)}
+        dead |= set(await asyncio.to_thread(self.presence.dead))
+        gone = await self.sandbox.reap(dead) if dead else []
+        for item in gone:
+            self.metrics.reaped.inc()
+            self.log.warning("reaped", run=item.run_key, what=item.what)
+        for lease in dead:
+            await asyncio.to_thread(self._remove_folders, lease)
+        await self._end_runs(dead)
+        for lease in dead:
+            self.presence.forget(lease)
+
+    def _remove_folders(self, lease: str) -> None:
+        for folder in self.work_dir.glob(f"*.{lease}"):
+            workspace.remove(folder)
+            self.metrics.reaped.inc()
+
+    async def _end_runs(self, dead: set[str]) -> None:
+        for record in await self.books.find_runs(await self.books.runs.ids()):
+            lease = record.run.lease
+            if record.run.state is not RunState.RUNNING or lease is None:
+                continue
+            if lease.holder in dead:
+                await self.dispatch.recover(record.run.id, "its runner died", dead=lease.holder)
+            elif (self.clock.now() - lease.expires_at).total_seconds() > _GRACE_S:
+                await self.dispatch.recover(record.run.id, "its runner is gone")

@@ -1,0 +1,51 @@
+"""What the runner keeps in its state: agents, experiments, runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from firetrial_kit.records import Records
+from firetrial_kit.state import State
+from firetrial_runner.agent import Agent
+from firetrial_runner.experiment import Experiment
+from firetrial_runner.run import Run
+
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run, and the routing slip that its events carry on: its bytes in hex, not looked into."""
+
+    run: Run
+    slip: str = ""
+
+
+class Books:
+    """The three kinds of record."""
+
+    def __init__(self, state: State) -> None:
+        self.agents: Records[Agent] = Records(state, "agent", Agent)
+        self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
+        self.runs: Records[RunRecord] = Records(state, "run", RunRecord)
+
+    async def change_run(self, run_id: str, change: Callable[[Run], Run | None]) -> RunRecord:
+        """Apply a pure change to a run; None leaves it. Returns the record as it then stands."""
+
+        def changed(record: RunRecord) -> RunRecord | None:
+            run = change(record.run)
+            return None if run is None else replace(record, run=run)
+
+        return await self.runs.change(run_id, changed)
+
+    async def find_runs(self, ids: Iterable[str]) -> list[RunRecord]:
+        """Those of these runs that there are, in the order given."""
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def find(id_: str) -> RunRecord | None:
+            async with gate:
+                return await self.runs.find(id_)
+
+        return [record for record in await asyncio.gather(*map(find, ids)) if record is not None]

@@ -1,0 +1,281 @@
+"""Protobuf ↔ domain, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.json_format import MessageToJson, Parse, ParseError
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from firetrial.artifact.v1 import artifact_pb2
+from firetrial.parser.v1 import task_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial.runner.v1 import run_pb2, runner_service_pb2
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_kit.objects import ObjectRef
+from firetrial_runner.agent import Agent, AgentDefinition, AgentFile
+from firetrial_runner.allowance import MOST, Allowance
+from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
+from firetrial_runner.records import RunRecord
+from firetrial_runner.run import End, Outcome, Run, RunState, RunUsage
+from firetrial_runner.sandbox.port import Termination
+
+_STATES = {state: getattr(run_pb2, f"RUN_STATE_{state.name}") for state in RunState}
+_OUTCOMES = {outcome: getattr(run_pb2, f"OUTCOME_{outcome.name}") for outcome in Outcome}
+_TERMINATIONS = {end: getattr(run_pb2, f"TERMINATION_{end.name}") for end in Termination}
+_STATES_IN = {number: state for state, number in _STATES.items()}
+_OUTCOMES_IN = {number: outcome for outcome, number in _OUTCOMES.items()}
+_TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The public part of a task, as far as a run needs it."""
+
+    id: str
+    instruction: str
+    data: ObjectRef | None
+
+
+def ref_to_wire(ref: ObjectRef | None) -> artifact_pb2.ArtifactRef | None:
+    if ref is None:
+        return None
+    return artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type)
+
+
+def ref_to_domain(ref: artifact_pb2.ArtifactRef) -> ObjectRef | None:
+    return ObjectRef(ref.uri, ref.sha256, ref.size, ref.media_type) if ref.uri else None
+
+
+def definition_to_domain(request: runner_service_pb2.SubmitAgentRequest) -> AgentDefinition:
+    """The agent handed in. Raises INVALID with every fault."""
+    files = tuple(AgentFile(file.path, file.content, file.executable) for file in request.files)
+    definition = AgentDefinition(request.name, tuple(request.command), files, request.description)
+    check("the agent", definition.faults())
+    return definition
+
+
+def agent_to_wire(agent: Agent) -> run_pb2.Agent:
+    return run_pb2.Agent(
+        id=agent.id,
+        name=agent.name,
+        description=agent.description,
+        command=agent.command,
+        bundle=ref_to_wire(agent.bundle),
+        submitted_at=_timestamp(agent.submitted_at),
+    )
+
+
+def task_to_domain(json: bytes) -> Task:
+    """A task from the object that the parser put. Raises CORRUPT."""
+    try:
+        task = Parse(json, task_pb2.Task(), ignore_unknown_fields=True)
+    except (ParseError, UnicodeDecodeError) as error:
+        raise FiretrialError(Reason.CORRUPT, f"the task's object is no task: {error}") from error
+    return Task(task.id, task.instruction, ref_to_domain(task.data) if task.HasField("data") else None)
+
+
+def plan_to_domain(plan: plan_pb2.Plan) -> Plan:
+    return Plan(
+        agents=tuple(plan.agents),
+        repeats=plan.repeats,
+        pool=plan.pool or "default",
+        limits=limits_to_domain(plan.limits),
+        max_attempts=plan.max_attempts or DEFAULT_ATTEMPTS,
+        model=plan.model,
+    )
+
+
+def limits_to_domain(limits: plan_pb2.Limits) -> Allowance:
+    return Allowance(
+        wall_s=limits.wall_time.ToNanoseconds() / 1e9,
+        memory_bytes=limits.memory_bytes,
+        cpus=limits.cpus,
+        processes=limits.processes,
+        output_bytes=limits.output_bytes,
+        disk_bytes=limits.disk_bytes,
+    )
+
+
+def limits_to_wire(limits: Allowance) -> plan_pb2.Limits:
+    return plan_pb2.Limits(
+        wall_time=_duration(limits.wall_s) if limits.wall_s else None,
+        memory_bytes=limits.memory_bytes,
+        cpus=limits.cpus,
+        processes=limits.processes,
+        output_bytes=limits.output_bytes,
+        disk_bytes=limits.disk_bytes,
+    )
+
+
+def slip_to_wire(slip: str) -> plan_pb2.Slip:
+    return plan_pb2.Slip.FromString(bytes.fromhex(slip))
+
+
+def slip_to_domain(slip: plan_pb2.Slip) -> str:
+    return slip.SerializeToString(deterministic=True).hex()
+
+
+def experiment_to_wire(experiment: Experiment, counts: dict[str, int], *, ended: bool) -> run_pb2.Experiment:
+    return run_pb2.Experiment(
+        id=experiment.id,
+        task_ids=experiment.task_ids,
+        plan=plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)),
+        expected_runs=experiment.expected_runs,
+        submitted_at=_timestamp(experiment.submitted_at),
+        cancel_requested=experiment.cancel_requested,
+        counts=counts,
+        ended=ended,
+    )
+
+
+def run_to_wire(run: Run) -> run_pb2.Run:
+    return run_pb2.Run(
+        id=run.id,
+        experiment_id=run.experiment_id,
+        task_id=run.task_id,
+        agent_id=run.agent_id,
+        model=run.model,
+        repeat=run.repeat,
+        attempt=run.attempt,
+        pool=run.pool,
+        state=_STATES[run.state],
+        outcome=_OUTCOMES[run.outcome] if run.outcome else run_pb2.OUTCOME_UNSPECIFIED,
+        reason=run.reason,
+        exit=_end_to_wire(run.end) if run.end else None,
+        usage=_usage_to_wire(run.usage) if run.usage else None,
+        conclusion=ref_to_wire(run.conclusion),
+        artifacts=ref_to_wire(run.artifacts),
+        trajectory_prefix=f"runs/{run.id}/trajectory/",
+        trajectory_chunks=run.trajectory_chunks,
+        cancel_requested=run.cancel_requested,
+        queued_at=_timestamp(run.queued_at),
+        started_at=_timestamp(run.started_at) if run.started_at else None,
+        ended_at=_timestamp(run.ended_at) if run.ended_at else None,
+        superseded=run.superseded,
+        limits=limits_to_wire(run.limits),
+    )
+
+
+def run_to_domain(run: run_pb2.Run, *, max_attempts: int = 1) -> Run:
+    """A run as it was told. Raises INVALID with every fault. The wire holds no lease."""
+    check("the run", _run_faults(run))
+    return Run(
+        id=run.id,
+        experiment_id=run.experiment_id,
+        task_id=run.task_id,
+        agent_id=run.agent_id,
+        model=run.model,
+        repeat=run.repeat,
+        attempt=run.attempt,
+        pool=run.pool,
+        limits=limits_to_domain(run.limits),
+        max_attempts=max_attempts,
+        queued_at=_datetime(run.queued_at),
+        state=_STATES_IN[run.state],
+        outcome=_OUTCOMES_IN.get(run.outcome),
+        reason=run.reason,
+        cancel_requested=run.cancel_requested,
+        superseded=run.superseded,
+        started_at=_datetime(run.started_at) if run.HasField("started_at") else None,
+        ended_at=_datetime(run.ended_at) if run.HasField("ended_at") else None,
+        end=_end_to_domain(run.exit, run.reason) if run.HasField("exit") else None,
+        usage=_usage_to_domain(run.usage) if run.HasField("usage") else None,
+        conclusion=ref_to_domain(run.conclusion) if run.HasField("conclusion") else None,
+        artifacts=ref_to_domain(run.artifacts) if run.HasField("artifacts") else None,
+        trajectory_chunks=run.trajectory_chunks,
+    )
+
+
+def _run_faults(run: run_pb2.Run) -> Iterator[Fault]:
+    for name, value in (("id", run.id), ("task_id", run.task_id)):
+        if not is_id(value):
+            yield Fault(f"run.{name}", value, "must be letters, digits, _ and -, at most 128")
+    if run.experiment_id and not is_id(run.experiment_id):
+        yield Fault("run.experiment_id", run.experiment_id, "must be an id, or empty")
+    for name, number in (("repeat", run.repeat), ("attempt", run.attempt)):
+        if number < 1:
+            yield Fault(f"run.{name}", str(number), "must be 1 or more")
+    if run.state not in _STATES_IN:
+        yield Fault("run.state", str(run.state), "must be a state")
+    if run.outcome and run.outcome not in _OUTCOMES_IN:
+        yield Fault("run.outcome", str(run.outcome), "must be an outcome, or unset")
+    if run.HasField("exit") and run.exit.termination not in _TERMINATIONS_IN:
+        yield Fault("run.exit.termination", str(run.exit.termination), "must be a termination")
+    yield from limits_to_domain(run.limits).faults(MOST, "run.limits")
+
+
+def result_to_json(run: Run) -> bytes:
+    """A run as the object that lets another finish what this one began."""
+    return MessageToJson(run_to_wire(run), preserving_proto_field_name=True).encode()
+
+
+def result_to_domain(json: bytes, record: RunRecord) -> Run:
+    """The run of `record` as its result object says it ended. Raises CORRUPT."""
+    try:
+        run = Parse(json, run_pb2.Run(), ignore_unknown_fields=True)
+        return run_to_domain(run, max_attempts=record.run.max_attempts)
+    except (ParseError, UnicodeDecodeError, FiretrialError) as error:
+        raise FiretrialError(Reason.CORRUPT, f"the result of {record.run.id} is no run: {error}") from error
+
+
+def _end_to_wire(end: End) -> run_pb2.Exit:
+    told = run_pb2.Exit(termination=_TERMINATIONS[end.termination])
+    if end.code is not None:
+        told.code = end.code
+    if end.signal is not None:
+        told.signal = end.signal
+    return told
+
+
+def _end_to_domain(end: run_pb2.Exit, detail: str) -> End:
+    status = end.WhichOneof("status")
+    return End(
+        _TERMINATIONS_IN[end.termination],
+        end.code if status == "code" else None,
+        end.signal if status == "signal" else None,
+        detail,
+    )
+
+
+def _usage_to_wire(usage: RunUsage) -> run_pb2.Usage:
+    return run_pb2.Usage(
+        wall_time=_duration(usage.wall_s),
+        cpu_time=_duration(usage.cpu_s) if usage.cpu_s is not None else None,
+        max_rss_bytes=usage.max_rss_bytes or 0,
+        output_bytes=usage.output_bytes,
+        steps=usage.steps,
+        cost_usd=usage.cost_usd,
+        tokens=usage.tokens,
+    )
+
+
+def _usage_to_domain(usage: run_pb2.Usage) -> RunUsage:
+    return RunUsage(
+        wall_s=usage.wall_time.ToNanoseconds() / 1e9,
+        cpu_s=usage.cpu_time.ToNanoseconds() / 1e9 if usage.HasField("cpu_time") else None,
+        max_rss_bytes=usage.max_rss_bytes or None,
+        output_bytes=usage.output_bytes,
+        steps=usage.steps,
+        cost_usd=usage.cost_usd if usage.HasField("cost_usd") else None,
+        tokens=usage.tokens if usage.HasField("tokens") else None,
+    )
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromNanoseconds(round(seconds * 1e9))
+    return duration
+
+
+def _timestamp(at: datetime) -> Timestamp:
+    timestamp = Timestamp()
+    timestamp.FromDatetime(at)
+    return timestamp
+
+
+def _datetime(at: Timestamp) -> datetime:
+    return at.ToDatetime(UTC)
