@@ -24,8 +24,10 @@ REFERENCE = "Recall  rises with k.\nAccuracy falls\nwith noise."
 async def judging(script: Script, **options: Any) -> AsyncIterator[tuple[ModelJudge, ScriptedModels]]:
     with ScriptedModels(script) as models:
         client = ModelClient(Endpoint(models.base_url, "scripted", patience=2.0), **options)
-        yield ModelJudge(client, load_prompts()), models
-        await client.aclose()
+        try:
+            yield ModelJudge(client, load_prompts()), models
+        finally:
+            await client.aclose()
 
 
 def entry(id_: str, verdict: str = "ENTAILED", evidence: str = "") -> dict[str, str]:

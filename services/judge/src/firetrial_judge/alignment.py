@@ -14,9 +14,8 @@ from firetrial_judge.words import Word, opposite, same, stems, words
 
 _STOP = stems(lexicon.STOP) | stems("at_least at_most up_to more_than fewer_than rather_than")
 _GENERIC = stems(lexicon.GENERIC)
-_ALL, _MOST, _SOME = stems(lexicon.ALL), stems(lexicon.MOST), stems(lexicon.SOME)
+_ALL, _SOME = stems(lexicon.ALL), stems(lexicon.SOME)
 _CAUSAL, _METHOD = stems(lexicon.CAUSAL), stems(lexicon.METHOD)
-_BEFORE_RIGHT_SIDE = stems("than over versus")
 _COMPARING = stems("outperform beat surpass exceed underperform prefer favor")
 _COUNTING, _DIMENSIONS = stems(lexicon.COUNTING), stems(lexicon.DIMENSIONS)
 
@@ -103,8 +102,7 @@ class Match:
 
     `covered` and `covering` are the weighted shares, in [0, 1], of the hypothesis's content words that have
     a partner in the premise, and of the premise's that have one in the hypothesis. `novel` are content words
-    without partner, `names` the novel ones that name a thing, `replaced` pairs of short differing passages
-    where the two are near copies.
+    without partner, `names` the novel ones that name a thing. `likeness` in [0, 1] compares the word order.
     """
 
     covered: float
@@ -112,7 +110,6 @@ class Match:
     novel: tuple[str, ...]
     names: tuple[str, ...]
     likeness: float
-    replaced: tuple[tuple[str, str], ...]
     swapped: bool
     opposed: bool
 
@@ -121,14 +118,12 @@ def match(premise: Parts, hypothesis: Parts, nearby: Sequence[Word] = ()) -> Mat
     """Lay the hypothesis on the premise; a partner among the words `nearby` counts half."""
     covered, novel = _cover(hypothesis.content, premise.words, nearby)
     covering, _ = _cover(premise.content, hypothesis.words)
-    likeness, replaced = _difference(premise.words, hypothesis.words)
     return Match(
         covered=covered,
         covering=covering,
         novel=tuple(w.folded for w in novel),
         names=tuple(w.written for w in novel if w.is_name),
-        likeness=likeness,
-        replaced=replaced,
+        likeness=_likeness_in_order(premise.words, hypothesis.words),
         swapped=_swapped(premise, hypothesis),
         opposed=any(opposite(n.stem, p.stem) for n in novel for p in premise.words),
     )
@@ -152,18 +147,9 @@ def _among(word: Word, given: Sequence[Word]) -> bool:
     return any(same(word.stem, other.stem) for other in given)
 
 
-def _difference(
-    premise: Sequence[Word], hypothesis: Sequence[Word]
-) -> tuple[float, tuple[tuple[str, str], ...]]:
-    """Likeness of the word sequences in [0, 1], and the passages that differ, premise's first."""
-    a, b = [w.stem for w in premise], [w.stem for w in hypothesis]
-    matcher = SequenceMatcher(None, a, b, autojunk=False)
-    replaced = tuple(
-        (" ".join(w.written for w in premise[i1:i2]), " ".join(w.written for w in hypothesis[j1:j2]))
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
-        if tag != "equal" and j2 > j1
-    )
-    return matcher.ratio(), replaced
+def _likeness_in_order(premise: Sequence[Word], hypothesis: Sequence[Word]) -> float:
+    a, b = [word.stem for word in premise], [word.stem for word in hypothesis]
+    return SequenceMatcher(None, a, b, autojunk=False).ratio()
 
 
 def _swapped(premise: Parts, hypothesis: Parts) -> bool:

@@ -230,7 +230,6 @@ GAINS = "gain benefit improvement advantage help work matter"
 
 ALL = """all every each always entire everyone whole universally invariably whatever whichever regardless
 irrespective"""
-MOST = "most majority mostly usually typically generally predominantly"
 SOME = "some several sometimes certain occasionally"
 CAUSAL = "because reason driver explain"
 METHOD = """evaluate compare test vary measure study apply investigate analyze examine run train sample

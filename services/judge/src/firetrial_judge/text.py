@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 
 from firetrial_judge import lexicon
 from firetrial_judge.verdict import Span
@@ -217,9 +216,3 @@ _CITATION = re.compile(
 def uncited(sentence: str) -> str:
     """Without what only points elsewhere: "(Table 1)", "[12, 13]"."""
     return _CITATION.sub("", sentence)
-
-
-def cut_at(text: str, span: Span, places: list[tuple[int, int]]) -> list[Span]:
-    """Cut a span at `(end of left, start of right)` places, in order."""
-    edges = [(span.start, span.start), *places, (span.end, span.end)]
-    return [trim(text, Span(a[1], b[0])) for a, b in pairwise(edges)]
