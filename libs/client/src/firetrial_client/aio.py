@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from firetrial_client.endpoints import SERVICES
@@ -24,7 +26,8 @@ class AsyncFiretrial(PaperCalls, RunCalls, JudgementCalls, ReportCalls):
 
     async def health(self, timeout: float = 5.0) -> dict[str, str]:
         """For each service "serving", "not serving", or why it did not answer."""
-        return {service: await self._health(service, timeout) for service in SERVICES}
+        states = await asyncio.gather(*(self._health(service, timeout) for service in SERVICES))
+        return dict(zip(SERVICES, states, strict=True))
 
     async def _health(self, service: str, timeout: float) -> str:
         request = health_pb2.HealthCheckRequest(service=f"firetrial.{service}.v1.{service.title()}Service")

@@ -108,7 +108,7 @@ def files_in(folder: Path, under: str = "") -> Iterator[File]:
 def slug(words: Sequence[str]) -> str:
     """A name for a command line: `["python3", "/agent/solve.py"]` becomes `python3-solve.py`."""
     joined = "-".join(Path(word).name for word in words[:3])
-    return re.sub(r"[^a-z0-9._-]+", "-", joined.lower()).strip("-._")[:40] or "agent"
+    return re.sub(r"[^a-z0-9._]+", "-", joined.lower()).strip("-._")[:40] or "agent"
 
 
 def _read(path: Path, name: str) -> File:

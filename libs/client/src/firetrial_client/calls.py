@@ -8,8 +8,8 @@ import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from typing import IO, Any, Self, TypeVar
+from contextlib import aclosing, contextmanager, suppress
+from typing import IO, Any, Self, TypeVar, cast
 
 import grpc
 
@@ -74,9 +74,9 @@ class Caller:
         """Turn what gRPC raises into FiretrialError."""
         try:
             yield
-        except grpc.aio.AioRpcError as error:
+        except grpc.RpcError as error:
             where = f"the {service} service at {self._channels.address(service)}"
-            raise decode(error, where) from None
+            raise decode(cast("grpc.Call", error), where) from None  # every such error is its call, too
         except grpc.aio.UsageError as error:  # the channel was closed under the call
             raise FiretrialError(Reason.CANCELLED, f"the client was closed: {error}") from None
         except asyncio.CancelledError:
@@ -144,25 +144,29 @@ class Caller:
     async def _upload(
         self,
         service: str,
-        method: Callable[[], grpc.aio.StreamUnaryMultiCallable[Q, A]],
+        method: Callable[[grpc.Channel], grpc.StreamUnaryMultiCallable[Q, A]],
         header: Q,
         body: IO[bytes],
         piece: Callable[[bytes], Q],
     ) -> A:
         """Send a header and the body in pieces until all is sent or the service has answered."""
-        with self._errors(service):
-            call = method()(None, timeout=TRANSFER, metadata=self._metadata())
+        over = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wake(_: object) -> None:
+            loop.call_soon_threadsafe(over.set)
+
+        with self._errors(service), self._channels.blocking(service) as channel:
+            call = method(channel).future(
+                _parts(header, body, piece), timeout=TRANSFER, metadata=self._metadata()
+            )
+            call.add_done_callback(wake)
             try:
-                await call.write(header)
-                while not call.done() and (chunk := await asyncio.to_thread(body.read, PIECE)):
-                    await call.write(piece(chunk))
-                await call.done_writing()
-            except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
-                pass  # answered before all was sent: the answer says why
-            except BaseException:
-                call.cancel()
+                await over.wait()
+            except asyncio.CancelledError:
+                call.cancel()  # type: ignore[no-untyped-call]
                 raise
-            return await call
+            return call.result()
 
     async def _watch(
         self,
@@ -212,3 +216,12 @@ class Caller:
                 if seen.get(name) != now:
                     seen[name] = now
                     yield found
+
+
+def _parts(header: Q, body: IO[bytes], piece: Callable[[bytes], Q]) -> Iterator[Q]:
+    """Read by gRPC in a thread of its own, ahead of the network by one piece."""
+    yield header
+    # A closed body means that the call is over and nobody waits for the rest.
+    with suppress(ValueError):
+        while chunk := body.read(PIECE):
+            yield piece(chunk)

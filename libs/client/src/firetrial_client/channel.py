@@ -63,6 +63,17 @@ class Channels:
             self._open[address] = self._connect(address)
         return self._open[address]
 
+    def blocking(self, service: str) -> grpc.Channel:
+        """A channel of its own, for an upload; to be closed by the caller.
+
+        grpc.aio loses the status of a call that the server ends while it is being written to ("Internal
+        error from Core"), so uploads go through the other half of gRPC.
+        """
+        address, credentials = self.address(service), self._credentials()
+        if credentials is None:
+            return grpc.insecure_channel(address, options=_OPTIONS)
+        return grpc.secure_channel(address, credentials, options=_OPTIONS)
+
     async def refresh(self) -> bool:
         """Look for the services again; whether any of them is elsewhere now."""
         before = self._addresses
@@ -79,10 +90,15 @@ class Channels:
             await self._open.popitem()[1].close(None)
 
     def _connect(self, address: str) -> grpc.aio.Channel:
-        if self._tls is None:
+        credentials = self._credentials()
+        if credentials is None:
             return grpc.aio.insecure_channel(address, options=_OPTIONS)
+        return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+
+    def _credentials(self) -> grpc.ChannelCredentials | None:
+        if self._tls is None:
+            return None
         ca, cert, key = (
             path.read_bytes() if path else None for path in (self._tls.ca, self._tls.cert, self._tls.key)
         )
-        credentials = grpc.ssl_channel_credentials(ca, key, cert)
-        return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+        return grpc.ssl_channel_credentials(ca, key, cert)

@@ -43,7 +43,7 @@ class PaperCalls(Caller):
             header = pb.PaperHeader(filename=name, size=size, request_id=request_id, plan=plan)
             return await self._upload(
                 "parser",
-                lambda: self._parser.SubmitPaper,
+                lambda channel: ParserServiceStub(channel).SubmitPaper,
                 pb.SubmitPaperRequest(header=header),
                 body,
                 lambda chunk: pb.SubmitPaperRequest(chunk=chunk),
@@ -107,7 +107,7 @@ class PaperCalls(Caller):
             )
             return await self._upload(
                 "parser",
-                lambda: self._parser.SubmitTask,
+                lambda channel: ParserServiceStub(channel).SubmitTask,
                 pb.SubmitTaskRequest(header=header),
                 body,
                 lambda chunk: pb.SubmitTaskRequest(chunk=chunk),

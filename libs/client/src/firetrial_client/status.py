@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import grpc
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
@@ -30,10 +28,10 @@ _PLAIN = {
 }
 
 
-def decode(error: grpc.aio.AioRpcError, where: str) -> FiretrialError:
+def decode(error: grpc.Call, where: str) -> FiretrialError:
     """The error that a call to `where` ended with; `where` names a service and its address."""
     try:
-        status = rpc_status.from_call(cast("grpc.Call", error))  # it has what is read of a call
+        status = rpc_status.from_call(error)
     except ValueError:  # the details contradict the status, so they are not to be trusted
         status = None
     return _rich(status) if status is not None else _plain(error, where)
@@ -60,7 +58,7 @@ def _rich(status: status_pb2.Status) -> FiretrialError:
     )
 
 
-def _plain(error: grpc.aio.AioRpcError, where: str) -> FiretrialError:
+def _plain(error: grpc.Call, where: str) -> FiretrialError:
     reason = _PLAIN.get(error.code(), Reason.INTERNAL)
     details = error.details() or error.code().name
     if reason is Reason.UNAVAILABLE:

@@ -6,9 +6,9 @@ import math
 import re
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhd])")
 _DURATION = re.compile(rf"(?:{_PART.pattern})+")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # What a protobuf Duration can hold is far more; a run of over a year is a slip of the pen.
 _LONGEST = 366 * 86400.0
@@ -18,7 +18,7 @@ _LARGEST = 2**60
 def parse_duration(text: str) -> float:
     """Seconds, over 0 and at most a year: `90` and `90s`, `10m`, `1h30m`, `250ms`. Raises ValueError."""
     written = text.strip().lower()
-    if re.fullmatch(r"\d+(?:\.\d+)?", written):
+    if re.fullmatch(r"[0-9]+(?:\.[0-9]+)?", written):
         written += "s"
     if not _DURATION.fullmatch(written):
         raise ValueError(f"{text!r} is no duration: write it like 90s, 10m or 1h30m")
@@ -43,10 +43,10 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError(f"{text!r} is no size: write it like 512M or 2G")
-    size = round(float(match[1]) * float(1024 ** _POWER[match[2].upper()]))
-    if not 0 < size <= _LARGEST:
+    size = float(match[1]) * float(1024 ** _POWER[match[2].upper()])
+    if not 0.5 < size <= _LARGEST:
         raise ValueError(f"{text!r} is out of range: at least 1 byte and at most 2^60")
-    return size
+    return round(size)
 
 
 def format_size(size: int) -> str:
