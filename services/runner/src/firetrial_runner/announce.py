@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from firetrial.runner.v1 import events_pb2
+from firetrial.runner.v1 import events_pb2, run_pb2
 from firetrial_kit import events
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_runner.records import RunRecord
-from firetrial_runner.run import Outcome, Run, RunState
+from firetrial_runner.run import MAX_REASON, Outcome, Run, RunState
 from firetrial_runner.wire import run_to_wire, slip_to_wire
 
 SERVICE = "runner"
@@ -44,6 +44,16 @@ class Announcer:
         if run.is_over and run.outcome not in {Outcome.SCORED, Outcome.JUDGE_FAILED}:
             payload = events_pb2.RunFinished(run=run_to_wire(run), slip=slip_to_wire(record.slip))
             await self._fact("run_finished", run, payload)
+
+    async def refused(self, event: events_pb2.RunRequested, reason: str) -> None:
+        """A run that was asked for from outside, and is none: it goes back as it came, with the reason."""
+        run = run_pb2.Run()
+        run.CopyFrom(event.run)
+        run.state, run.outcome = run_pb2.RUN_STATE_ENDED, run_pb2.OUTCOME_INFRA_FAILED
+        run.reason = reason[:MAX_REASON]
+        payload = events_pb2.RunFinished(run=run, slip=event.slip)
+        fact = events.fact(SERVICE, "run_finished", run.id, payload, clock=self._clock, attempt=run.attempt)
+        await self._bus.publish(fact)
 
     async def experiment_failed(self, experiment_id: str, reason: str) -> None:
         payload = events_pb2.ExperimentFailed(experiment_id=experiment_id, reason=reason)

@@ -16,6 +16,7 @@ from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.events import EVENTS, WORK, subject, work_subject
 from firetrial_runner import run as runs
+from firetrial_runner.announce import Announcer
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.experiment import is_id
 from firetrial_runner.experiments import Experiments
@@ -29,15 +30,18 @@ P = TypeVar("P", bound=Message)
 class Handlers:
     def __init__(
         self,
+        *,
         books: Books,
         dispatch: Dispatch,
         experiments: Experiments,
+        announce: Announcer,
         clock: Clock,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._books = books
         self._dispatch = dispatch
         self._experiments = experiments
+        self._announce = announce
         self._clock = clock
         self._log = log
 
@@ -77,16 +81,10 @@ class Handlers:
         event = self._parsed(message, events_pb2.RunRequested)
         if event is None or not is_id(event.run.id):
             await self.dropped(message, error)
-            return
-        if await self._books.runs.find(event.run.id) is None:
-            try:
-                await self._from_outside(event, message.subject.rpartition(".")[2])
-            except FiretrialError as fault:
-                if fault.retryable:
-                    raise
-                await self.dropped(message, error)
-                return
-        await self._dispatch.give_up(event.run.id, error.message)
+        elif await self._books.runs.find(event.run.id) is None:
+            await self._announce.refused(event, error.message)
+        else:
+            await self._dispatch.give_up(event.run.id, error.message)
 
     async def task_created(self, message: Received) -> None:
         """A task for an experiment, or one that is only to be kept."""

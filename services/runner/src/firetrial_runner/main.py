@@ -46,7 +46,10 @@ async def build(parts: Parts) -> Service:
         add = runner_service_pb2_grpc.add_RunnerServiceServicer_to_server
         server.add("firetrial.runner.v1.RunnerService", add, servicer)
 
-    consumers = Handlers(books, dispatch, experiments, clock, log).consumers(settings.pool, settings.slots)
+    handlers = Handlers(
+        books=books, dispatch=dispatch, experiments=experiments, announce=announce, clock=clock, log=log
+    )
+    consumers = handlers.consumers(settings.pool, settings.slots)
     return Service(SERVICE, register, consumers, background=[reaper.run])
 
 

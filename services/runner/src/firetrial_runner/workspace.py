@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,8 +69,12 @@ def remove(folder: Path) -> None:
     Directories are moved up before they are emptied, so that no path grows longer than the system allows.
     Not for folders in which something still runs.
     """
-    if not folder.is_dir():
-        return
+    while folder.is_dir():
+        with suppress(FileNotFoundError):  # another removes it too
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
     moved = 0
     while subfolders := _emptied(folder):
         for subfolder in subfolders:

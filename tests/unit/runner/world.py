@@ -1,0 +1,171 @@
+"""A runner whose parts are all in memory, but for the workspaces."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import structlog
+from google.protobuf.json_format import MessageToJson
+from prometheus_client import CollectorRegistry
+
+from firetrial.parser.v1 import task_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.bus import Consumer
+from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
+from firetrial_runner.agent import AgentDefinition
+from firetrial_runner.agents import Agents
+from firetrial_runner.allowance import DEFAULT, MOST
+from firetrial_runner.announce import Announcer
+from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.execution import Execution
+from firetrial_runner.experiments import Experiments
+from firetrial_runner.files import Files
+from firetrial_runner.handlers import Handlers
+from firetrial_runner.metrics import RunnerMetrics
+from firetrial_runner.presence import Presence
+from firetrial_runner.reaper import Reaper
+from firetrial_runner.records import Books
+from firetrial_runner.run import Run
+from firetrial_runner.sandbox.fake import FakeSandbox, Inside
+from firetrial_runner.servicer import RunnerServicer
+
+Program = Callable[[Inside], Awaitable[int]]
+TTL_S = 30.0
+
+
+async def _conclude(inside: Inside) -> int:
+    await inside.write(b"working\n")
+    (inside.workspace / "conclusion.md").write_text("noise lowers accuracy")
+    (inside.workspace / "table.csv").write_text("k,accuracy\n1,0.9\n")
+    return 0
+
+
+async def _say(inside: Inside) -> int:
+    await inside.write(b"thinking\nFINAL CONCLUSION:\nmore neighbours help\n")
+    return 0
+
+
+async def _nothing(_: Inside) -> int:
+    return 3
+
+
+async def _sleep(inside: Inside) -> int:
+    await inside.write(b"up\n")
+    await inside.sleep(60)
+    return 0
+
+
+async def _vanish(inside: Inside) -> int:
+    inside.vanish()
+    return 0
+
+
+PROGRAMS: dict[str, Program] = {
+    "conclude": _conclude,
+    "say": _say,
+    "nothing": _nothing,
+    "sleep": _sleep,
+    "vanish": _vanish,
+}
+
+
+@dataclass(slots=True)
+class World:
+    """What outlives a runner is given to the next one by `again`."""
+
+    work_dir: Path
+    bus: InMemoryBus = field(default_factory=InMemoryBus)
+    state: InMemoryState = field(default_factory=InMemoryState)
+    objects: InMemoryObjects = field(default_factory=InMemoryObjects)
+    clock: ManualClock = field(default_factory=ManualClock)
+    sandbox: FakeSandbox = field(default_factory=lambda: FakeSandbox(PROGRAMS))
+    books: Books = field(init=False)
+    presence: Presence = field(init=False)
+    dispatch: Dispatch = field(init=False)
+    experiments: Experiments = field(init=False)
+    servicer: RunnerServicer = field(init=False)
+    handlers: Handlers = field(init=False)
+    reaper: Reaper = field(init=False)
+
+    def __post_init__(self) -> None:
+        log = structlog.get_logger()
+        self.books = Books(self.state)
+        self.presence = Presence(self.work_dir)
+        metrics = RunnerMetrics(CollectorRegistry(), "default", 2)
+        announce = Announcer(self.bus, self.clock)
+        lease = self.presence.lease
+        execution = Execution(
+            self.sandbox, self.books.agents, self.objects, self.clock, self.work_dir, lease, DEFAULT
+        )
+        self.dispatch = Dispatch(
+            self.books, self.objects, announce, self.clock, metrics, log, lease, TTL_S, execution.run
+        )
+        self.experiments = Experiments(self.books, self.objects, announce, self.dispatch, self.clock, MOST)
+        agents = Agents(self.books.agents, self.objects, self.clock)
+        files = Files(self.books, self.objects)
+        self.servicer = RunnerServicer(self.books, agents, self.experiments, self.dispatch, files)
+        self.handlers = Handlers(
+            books=self.books,
+            dispatch=self.dispatch,
+            experiments=self.experiments,
+            announce=announce,
+            clock=self.clock,
+            log=log,
+        )
+        self.reaper = Reaper(
+            self.sandbox, self.presence, self.work_dir, self.books, self.dispatch, self.clock, metrics, log
+        )
+
+    def again(self, sandbox: FakeSandbox | None = None) -> World:
+        """Another runner over the same bus, state and objects."""
+        kept = {"bus": self.bus, "state": self.state, "objects": self.objects, "clock": self.clock}
+        return World(self.work_dir, sandbox=sandbox or FakeSandbox(PROGRAMS), **kept)  # type: ignore[arg-type]
+
+    def consumer(self, name: str) -> Consumer:
+        """The consumer with this name; work is "runner-default"."""
+        found = {consumer.name: consumer for consumer in self.handlers.consumers("default", 2)}
+        return replace(found[name], backoff=(0.0,))
+
+    async def deliver(self, name: str = "runner-default") -> list[str]:
+        """Deliver what is due; how it was settled."""
+        return await self.bus.deliver(self.consumer(name))
+
+    async def agent(self, program: str) -> str:
+        """Register an agent that runs a program of the fake sandbox."""
+        agents = Agents(self.books.agents, self.objects, self.clock)
+        return (await agents.submit(AgentDefinition(program, (program,)))).id
+
+    async def task(self, id_: str = "task-1", **fields: object) -> str:
+        """Put a task as the parser does."""
+        task = task_pb2.Task(id=id_, instruction=f"instruction of {id_}", **fields)  # type: ignore[arg-type]
+        await self.objects.put(
+            "runs", f"tasks/{id_}/task.json", MessageToJson(task).encode(), "application/json"
+        )
+        return id_
+
+    async def submit(self, program: str, **plan: object) -> list[Run]:
+        """An experiment of one task and one agent; its runs."""
+        wanted = plan_pb2.Plan(agents=[await self.agent(program)], repeats=1)
+        wanted.MergeFrom(plan_pb2.Plan(**plan))  # type: ignore[arg-type]
+        experiment = await self.experiments.submit("", (await self.task(),), wanted)
+        return [record.run for record in await self.experiments.runs(experiment)]
+
+    async def run(self, id_: str) -> Run:
+        return (await self.books.runs.get(id_)).run
+
+    def facts(self, name: str) -> list[bytes]:
+        """Payloads of the facts of one name, in order."""
+        return [out.data for out in self.bus.published if f".{name}." in out.subject]
+
+    def work(self) -> list[str]:
+        return [out.message_id for out in self.bus.published if out.subject.startswith("ft.work.")]
+
+
+async def until(ready: Callable[[], Awaitable[bool]], seconds: float = 5.0) -> None:
+    """Wait until it is so."""
+    async with asyncio.timeout(seconds):
+        while not await ready():
+            await asyncio.sleep(0.01)
