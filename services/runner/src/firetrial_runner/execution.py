@@ -20,8 +20,9 @@ from firetrial_runner.archive import Packed
 from firetrial_runner.conclusion import Scanner
 from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
+from firetrial_runner.task import Task
 from firetrial_runner.trajectory import Recorder
-from firetrial_runner.wire import Task, task_to_domain
+from firetrial_runner.wire import task_to_domain
 
 T = TypeVar("T")
 _TICK_S = 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from google.protobuf.duration_pb2 import Duration
@@ -22,6 +21,7 @@ from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_i
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Run, RunState, RunUsage
 from firetrial_runner.sandbox.port import Termination
+from firetrial_runner.task import Task
 
 _STATES = {state: getattr(run_pb2, f"RUN_STATE_{state.name}") for state in RunState}
 _OUTCOMES = {outcome: getattr(run_pb2, f"OUTCOME_{outcome.name}") for outcome in Outcome}
@@ -29,15 +29,6 @@ _TERMINATIONS = {end: getattr(run_pb2, f"TERMINATION_{end.name}") for end in Ter
 _STATES_IN = {number: state for state, number in _STATES.items()}
 _OUTCOMES_IN = {number: outcome for outcome, number in _OUTCOMES.items()}
 _TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """The public part of a task, as far as a run needs it."""
-
-    id: str
-    instruction: str
-    data: ObjectRef | None
 
 
 def ref_to_wire(ref: ObjectRef | None) -> artifact_pb2.ArtifactRef | None:

@@ -1,0 +1,16 @@
+"""The public part of a task, as far as a run needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firetrial_kit.objects import ObjectRef
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`instruction` is the text of instruction.txt, `data` a tar of the files under data/."""
+
+    id: str
+    instruction: str
+    data: ObjectRef | None
