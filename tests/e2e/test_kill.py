@@ -61,6 +61,6 @@ async def asked(client: AsyncFiretrial, experiment_id: str) -> int:
     try:
         return len([run async for run in client.list_runs(experiment_id)])
     except FiretrialError as error:
-        if error.reason is not Reason.NOT_FOUND:
+        if error.reason != Reason.NOT_FOUND:
             raise
         return 0

@@ -110,14 +110,14 @@ async def test_errors_name_the_field_and_the_cure(system: Cluster, study: Path, 
     async with AsyncFiretrial(system.endpoints) as client:
         with pytest.raises(FiretrialError) as caught:
             await client.get_run("r-none")
-        assert caught.value.reason is Reason.NOT_FOUND
+        assert caught.value.reason == Reason.NOT_FOUND
         with pytest.raises(FiretrialError) as caught:
             await client.submit_experiment(["no-such-task"], make_plan(["nobody@000000000000"]))
         assert caught.value.reason in (Reason.NOT_FOUND, Reason.INVALID)
         assert any("task_ids" in fault.field for fault in caught.value.faults)
         with pytest.raises(FiretrialError) as caught:
             await client.submit_paper(study, plan=make_plan([], repeats=0))
-        assert caught.value.reason is Reason.INVALID
+        assert caught.value.reason == Reason.INVALID
         assert {"plan.agents", "plan.repeats"} <= {fault.field for fault in caught.value.faults}
         huge = tmp_path / "huge.pdf"
         with huge.open("wb") as file:
