@@ -47,7 +47,7 @@ class Board:
         slot = (run.task_id, run.agent_id, run.repeat)
         known = self._runs.get(slot)
         if run.superseded:
-            self.newest = f"{_named(run)}: attempt {run.attempt} failed ({run.reason}), tried again"
+            self.newest = safe(f"{_named(run)}: attempt {run.attempt} failed ({run.reason}), tried again")
             return
         if known is not None and known.attempt > run.attempt:
             return

@@ -55,8 +55,8 @@ class Follower:
     async def experiment(self, appear: float, seen: Callable[[Run], None] = lambda _: None) -> Report:
         """Until every run has ended and the report covers them all. Raises Failed where it never will."""
         known = await self._runs(appear, seen)
-        self._board.stage = "reporting"
-        self._show()
+        if known:
+            self._show()
         report: Report | None = None
         watching = self._client.watch_report(
             self._board.experiment, timeout=self._left(), appear=APPEAR if known else appear

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -132,7 +131,4 @@ def _ended(program: Callable[[], Any], as_json: bool) -> int:
         if not as_json:
             click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     return code if isinstance(code, int) else 0

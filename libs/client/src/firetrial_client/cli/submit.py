@@ -29,19 +29,19 @@ def _told(app: App, answer: Message, *ids: str) -> None:
 
 
 @submit.command("paper")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("paper", type=click.Path(path_type=Path))
 @plan_options
 @answering
-def submit_paper(app: App, file: Path, wanted: Wanted) -> None:
-    """Hand in FILE. With agents, runs follow by themselves; without, it is only parsed.
+def submit_paper(app: App, paper: Path, wanted: Wanted) -> None:
+    """Hand in a PAPER: PDF, Markdown or text.
 
-    Prints the paper's id and, with agents, the experiment's.
+    With agents, runs follow by themselves; without, it is only parsed. Prints the paper's id and, with agents, the experiment's.
     """
 
     async def work() -> None:
         async with app.async_client() as client:
             plan = None if wanted.empty else await wanted.plan(client)
-            answer = await client.submit_paper(file, plan=plan, request_id=wanted.request_id)
+            answer = await client.submit_paper(paper, plan=plan, request_id=wanted.request_id)
             _told(app, answer, answer.paper.id, answer.experiment_id)
 
     asyncio.run(work())
