@@ -270,6 +270,11 @@ class Runner(runner_service_pb2_grpc.RunnerServiceServicer):
     def StreamTrajectory(self, request: Any, context: Any) -> Any:
         self.world.saw(context, f"StreamTrajectory from {request.from_step}")
         for line in self.world.steps[request.run_id][max(request.from_step, 1) - 1 :]:
+            if line == b"SILENCE":
+                self.world.steps[request.run_id].remove(line)
+                while context.is_active():
+                    time.sleep(0.02)
+                return
             if line == b"DIE":
                 self.world.steps[request.run_id].remove(line)
                 refuse(context, FiretrialError(Reason.UNAVAILABLE, "the service stops"))

@@ -376,12 +376,36 @@ async def test_a_cancelled_task_is_cancelled(client: AsyncFiretrial, world: Worl
 
 
 async def test_a_trajectory_goes_on_where_it_was_cut(client: AsyncFiretrial, world: World) -> None:
+    world.runs["r-1"] = run(1)
     steps = [json.dumps({"step": number}).encode() for number in range(1, 6)]
     world.steps["r-1"] = [*steps[:3], b"DIE", *steps[3:]]
     found = [step["step"] async for step in client.trajectory("r-1", follow=True)]
     assert found == [1, 2, 3, 4, 5]
-    assert world.calls == ["StreamTrajectory from 1", "StreamTrajectory from 4"]
+    assert world.calls == ["GetRun", "StreamTrajectory from 1", "StreamTrajectory from 4"]
     assert [step["step"] async for step in client.trajectory("r-1", from_step=4)] == [4, 5]
+
+
+async def test_an_agent_that_says_nothing_for_long_is_followed_on(
+    client: AsyncFiretrial, world: World
+) -> None:
+    world.runs["r-1"] = run(1)
+    world.steps["r-1"] = [b"SILENCE", b'{"step": 1}']
+    client._span = 0.2
+    assert [step["step"] async for step in client.trajectory("r-1", follow=True)] == [1]
+    assert world.calls.count("StreamTrajectory from 1") == 2
+
+
+async def test_a_watch_that_never_answers_is_late(client: AsyncFiretrial, world: World) -> None:
+    def watching(_: str, context: grpc.ServicerContext) -> Iterator[run_pb2.Run]:
+        while context.is_active():
+            time.sleep(0.02)
+        yield run(1)
+
+    world.watch_runs = watching
+    client._span = 0.2
+    with pytest.raises(FiretrialError) as caught:
+        await anext(client.watch_runs("e-1"))
+    assert caught.value.reason == "DEADLINE"
 
 
 async def test_a_step_that_is_no_step(client: AsyncFiretrial, world: World) -> None:

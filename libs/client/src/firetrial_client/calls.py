@@ -52,6 +52,7 @@ class Caller:
         self._channels = Channels(lambda: endpoints.find(endpoint, variables), endpoints.find_tls(variables))
         self._timeout = timeout
         self._patience = patience
+        self._span = WATCH_SPAN
         match = _TRACE.fullmatch(traceparent)
         self._trace = match[1] if match else ""
 
@@ -176,12 +177,18 @@ class Caller:
         *,
         timeout: float | None,
         appear: float = 0.0,
+        silent: bool = False,
     ) -> AsyncGenerator[A, None]:
-        """Each answer over as many connections as it takes; `request` is made anew for each."""
+        """Each answer over as many connections as it takes; `request` is made anew for each.
+
+        `silent` is for a service that was just heard and may have nothing to say for long.
+        """
         patience = Patience(quiet=self._patience, appear=appear, timeout=timeout, clock=time.monotonic)
+        if silent:
+            patience.heard()
         while True:
             left = patience.left()
-            span = WATCH_SPAN if left is None else max(min(WATCH_SPAN, left), 0.001)
+            span = self._span if left is None else max(min(self._span, left), 0.001)
             try:
                 async with aclosing(self._stream(service, method, request(), span)) as answers:
                     async for answer in answers:

@@ -129,11 +129,15 @@ class RunCalls(Caller):
         for a step that is no JSON object, and DEADLINE after `timeout` seconds.
         """
         following = max(from_step, 1)
+        if follow:
+            await self.get_run(run_id)
 
         def request() -> pb.StreamTrajectoryRequest:
             return pb.StreamTrajectoryRequest(run_id=run_id, follow=follow, from_step=following)
 
-        watching = self._watch("runner", lambda: self._runner.StreamTrajectory, request, timeout=timeout)
+        watching = self._watch(
+            "runner", lambda: self._runner.StreamTrajectory, request, timeout=timeout, silent=follow
+        )
         async with aclosing(watching) as answers:
             async for answer in answers:
                 for line in answer.lines.splitlines():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from firetrial.parser.v1 import task_pb2
 from firetrial.runner.v1 import run_pb2
+from firetrial_runner.trajectory import MAX_LINE, Recorder
 from unit.client.cli.conftest import Call
 from unit.client.fakes import Server, World
 
@@ -128,18 +130,32 @@ def test_runs(firetrial: Call, answer: Any, world: World, experiment: str, tmp_p
 
 
 def test_logs(firetrial: Call, world: World) -> None:
-    steps = [
-        {"step": 1, "seconds": 0.25, "kind": "stdout", "text": "one\x1b[2J\ntwo"},
-        {"step": 2, "kind": "end", "code": 0},
+    recorded: list[bytes] = []
+
+    async def sink(_name: str, chunk: bytes) -> None:
+        recorded.extend(chunk.splitlines())
+
+    async def record() -> None:
+        recorder = Recorder(sink)
+        await recorder.output("stdout", b"one\x1b[2J\n" + b"x" * (MAX_LINE + 1) + b"\n", 0.25)
+        await recorder.output("stderr", b"\xff\ttwo\n", 12.5)
+        await recorder.event("cancelled", 3700)
+        await recorder.close()
+
+    asyncio.run(record())
+    world.runs["r-1"] = run_pb2.Run(id="r-1")
+    world.steps["r-1"] = recorded
+    shown = firetrial("logs", "r-1").output.splitlines()
+    assert shown == [
+        "    0.250  out    one\\x1b[2J",
+        "    0.250  out    " + "x" * MAX_LINE + "…",
+        "    0.250  out    x",
+        "   12.500  err    \\xff\ttwo",
+        " 3700.000  event  cancelled",
     ]
-    world.steps["r-1"] = [json.dumps(step).encode() for step in steps]
-    assert firetrial("logs", "r-1").output.splitlines() == [
-        "1 0.2s stdout  one\\x1b[2J", "1 0.2s stdout  two", '2 end  {"code": 0}',
-    ]  # fmt: skip
-    assert [
-        json.loads(line) for line in firetrial("logs", "r-1", "-f", "--json").output.splitlines()
-    ] == steps
-    assert len(firetrial("logs", "r-1", "--from-step", "2").output.splitlines()) == 1
+    followed = firetrial("logs", "r-1", "-f", "--json").output
+    assert [json.loads(line)["step"] for line in followed.splitlines()] == [1, 2, 3, 4, 5]
+    assert firetrial("logs", "r-1", "--from-step", "4").output.splitlines() == shown[3:]
 
 
 def test_reports(firetrial: Call, answer: Any, world: World, experiment: str, tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.text import safe
+
+_SOURCES = {"stdout": "out", "stderr": "err"}
 
 
 @click.command()
@@ -27,20 +28,11 @@ def logs(app: App, run: str, follow: bool, from_step: int) -> None:
             if app.json:
                 click.echo(json.dumps(step))
             else:
-                for line in lines(step):
-                    click.echo(line)
+                click.echo(line(step))
 
 
-def lines(step: dict[str, Any]) -> Iterator[str]:
-    """A step as lines of text."""
-    text = step.get("text")
-    rest = {key: value for key, value in step.items() if key not in ("text", "step", "kind", "seconds")}
-    head = [str(step.get("step", "")), safe(str(step.get("kind", "")))]
-    if isinstance(step.get("seconds"), int | float):
-        head.insert(1, f"{step['seconds']:.1f}s")
-    prefix = " ".join(filter(None, head))
-    if not isinstance(text, str):
-        yield f"{prefix}  {json.dumps(rest, ensure_ascii=True)}"
-        return
-    for line in text.splitlines() or [""]:
-        yield f"{prefix}  {safe(line, keep=chr(9))}"
+def line(step: dict[str, Any]) -> str:
+    """A step as one line: seconds since the start, where it comes from, its text; "…" where it goes on."""
+    source = _SOURCES.get(str(step.get("stream")), safe(str(step.get("kind", ""))))
+    text = safe(str(step.get("text", "")), keep="\t")
+    return f"{step.get('offset_s', 0.0):>9.3f}  {source:5}  {text}{'…' if step.get('continued') else ''}"

@@ -35,7 +35,8 @@ def _told(app: App, answer: Message, *ids: str) -> None:
 def submit_paper(app: App, paper: Path, wanted: Wanted) -> None:
     """Hand in a PAPER: PDF, Markdown or text.
 
-    With agents, runs follow by themselves; without, it is only parsed. Prints the paper's id and, with agents, the experiment's.
+    With agents, runs follow by themselves; without, it is only parsed. Prints the paper's id and, with
+    agents, the experiment's.
     """
 
     async def work() -> None:
