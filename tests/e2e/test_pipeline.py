@@ -112,9 +112,13 @@ async def test_errors_name_the_field_and_the_cure(system: Cluster, study: Path, 
             await client.get_run("r-none")
         assert caught.value.reason == Reason.NOT_FOUND
         with pytest.raises(FiretrialError) as caught:
+            await client.submit_experiment(["no-such-task"], make_plan([await register(client, "right")]))
+        assert caught.value.reason == Reason.NOT_FOUND
+        assert [fault.field for fault in caught.value.faults] == ["task_ids[0]"]
+        with pytest.raises(FiretrialError) as caught:
             await client.submit_experiment(["no-such-task"], make_plan(["nobody@000000000000"]))
-        assert caught.value.reason in (Reason.NOT_FOUND, Reason.INVALID)
-        assert any("task_ids" in fault.field for fault in caught.value.faults)
+        assert caught.value.reason == Reason.INVALID
+        assert [fault.field for fault in caught.value.faults] == ["plan.agents[0]"]
         with pytest.raises(FiretrialError) as caught:
             await client.submit_paper(study, plan=make_plan([], repeats=0))
         assert caught.value.reason == Reason.INVALID

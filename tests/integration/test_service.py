@@ -59,9 +59,8 @@ SERVICE = """
 
     async def build(parts):
         consumer = Consumer("frame-test", events.EVENTS, (events.subject("frame", "ping"),), handle, fail)
-        add = rpc.add_JudgeServiceServicer_to_server
-        return service.Service(
-            "judge", lambda server: server.add("firetrial.judge.v1.JudgeService", add, Servicer()), [consumer])
+        add, name = rpc.add_JudgeServiceServicer_to_server, "firetrial.judge.v1.JudgeService"
+        return service.Service("judge", lambda server: server.add(name, add, Servicer()), [consumer])
 
     service.main({"judge": build}, os.environ)
 """

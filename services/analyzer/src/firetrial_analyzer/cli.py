@@ -10,7 +10,7 @@ NOT_YET = 3
 
 
 @click.command("process-metrics")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def process_metrics(file: Path, as_json: bool) -> NoReturn:
     """How an agent explored and improved, from FILE. Not yet: exits with 3."""
