@@ -191,13 +191,13 @@ def _add(tar: tarfile.TarFile, folder: Path, name: str, room: int) -> tuple[int,
     if room < 0:
         return 0, "more files than are kept"
     try:
-        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        opened = open_regular(folder / name)
     except OSError as error:
         return 0, error.strerror or "cannot be read"
-    with open(handle, "rb") as file:  # noqa: PTH123 -- from a handle
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            return 0, "not a regular file"
+    if opened is None:
+        return 0, "not a regular file"
+    with opened as file:
+        about = os.fstat(file.fileno())
         if about.st_size > room:
             return 0, f"{about.st_size} bytes are more than are kept"
         member = tarfile.TarInfo(name)
@@ -205,6 +205,18 @@ def _add(tar: tarfile.TarFile, folder: Path, name: str, room: int) -> tuple[int,
         member.mode = 0o755 if about.st_mode & 0o111 else 0o644
         tar.addfile(member, file)
     return about.st_size, None
+
+
+def open_regular(path: Path) -> IO[bytes] | None:
+    """A file for reading, or None where there is something else. Links are not followed, pipes not waited for.
+
+    Raises OSError.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return open(handle, "rb")  # noqa: PTH123 -- from a handle
+    os.close(handle)
+    return None
 
 
 def bundle(files: Iterator[tuple[str, bytes, bool]]) -> bytes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from firetrial_runner.archive import open_regular
 from firetrial_runner.trajectory import Step
 
 FILES = ("conclusion.md", "conclusion.txt")
@@ -44,15 +44,16 @@ class Scanner:
             return
         marked = _MARKED.fullmatch(step.text) if self._line_begins else None
         if marked:
-            self._finish()
+            self._last = self.found()
+            self._block, self._size, self._cut = [], 0, 0
             self._inside = True
         self._take((marked[1] if marked else step.text) + ("" if step.continued else "\n"))
         self._line_begins = not step.continued
 
     def found(self) -> Conclusion | None:
         """The conclusion in what was seen so far."""
-        self._finish()
-        return self._last
+        text = "".join(self._block).strip()
+        return Conclusion(text, "standard output", self._cut) if text else self._last
 
     def _take(self, text: str) -> None:
         if not self._inside:
@@ -62,25 +63,19 @@ class Scanner:
         self._size += len(kept)
         self._cut += len(text) - len(kept)
 
-    def _finish(self) -> None:
-        text = "".join(self._block).strip()
-        if text:
-            self._last = Conclusion(text, "standard output", self._cut)
-            self._block = [text]
-
 
 def in_workspace(folder: Path) -> Conclusion | None:
     """The first conclusion file that holds text. Links and special files are not followed or opened."""
     for name in FILES:
         try:
-            handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            opened = open_regular(folder / name)
         except OSError:
             continue
-        with open(handle, "rb") as file:  # noqa: PTH123 -- from a handle
-            about = os.fstat(handle)
-            if not stat.S_ISREG(about.st_mode):
-                continue
+        if opened is None:
+            continue
+        with opened as file:
+            size = os.fstat(file.fileno()).st_size
             text = file.read(MAX_BYTES).decode(errors="replace").strip()
         if text:
-            return Conclusion(text, name, max(0, about.st_size - MAX_BYTES))
+            return Conclusion(text, name, max(0, size - MAX_BYTES))
     return None

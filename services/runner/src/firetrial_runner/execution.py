@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
-from firetrial_kit.objects import ObjectRef, Objects
+from firetrial_kit.objects import ObjectRef, Objects, verified
 from firetrial_kit.records import Records
 from firetrial_runner import keys, workspace
 from firetrial_runner.agent import Agent
@@ -74,9 +75,12 @@ class Execution:
         return await asyncio.to_thread(workspace.prepare, folder, task.instruction, data, bundle)
 
     async def _fetch(self, ref: ObjectRef, to: Path) -> Path:
+        found = hashlib.sha256()
         with await asyncio.to_thread(to.open, "wb") as file:
             async for piece in self.objects.stream(ref.uri):
+                found.update(piece)
                 await asyncio.to_thread(file.write, piece)
+        verified(ref.uri, b"", found.hexdigest(), ref.sha256)
         return to
 
     async def _execute(
