@@ -208,7 +208,7 @@ def _add(tar: tarfile.TarFile, folder: Path, name: str, room: int) -> tuple[int,
 
 
 def open_regular(path: Path) -> IO[bytes] | None:
-    """A file for reading, or None where there is something else. Links are not followed, pipes not waited for.
+    """A file for reading, or None for anything else. Links are not followed, pipes not waited for.
 
     Raises OSError.
     """

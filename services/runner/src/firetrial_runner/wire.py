@@ -66,6 +66,8 @@ def task_to_domain(json: bytes) -> Task:
         task = Parse(json, task_pb2.Task(), ignore_unknown_fields=True)
     except (ParseError, UnicodeDecodeError) as error:
         raise FiretrialError(Reason.CORRUPT, f"the task's object is no task: {error}") from error
+    if not is_id(task.id):
+        raise FiretrialError(Reason.CORRUPT, f"the task's object has no id but {task.id!r}")
     return Task(task.id, task.instruction, ref_to_domain(task.data) if task.HasField("data") else None)
 
 

@@ -7,6 +7,7 @@ copy of everything. The Docker client blocks, so each run has two threads of its
 
 import asyncio
 import os
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
@@ -65,6 +66,7 @@ class DockerSandbox:
     def connect(cls, url: str, image: str) -> "DockerSandbox":
         """An engine by its URL, for example unix:///var/run/docker.sock. Raises SandboxError."""
         try:
+            _knock(url)
             return cls(docker.DockerClient(base_url=url, timeout=_ENGINE_S, version="auto"), image)
         except _FAULTS as e:
             raise SandboxError(_NAME, f"no engine at {url}: {e}", "Start Docker, or set DOCKER_HOST") from e
@@ -305,6 +307,14 @@ class DockerProcess:
 
     def _offset(self) -> float:
         return time.monotonic() - self._started
+
+
+def _knock(url: str) -> None:
+    """Raise OSError where nobody answers at a Unix socket: the client would leave its own half open."""
+    scheme, _, path = url.partition("://")
+    if scheme == "unix":
+        with socket.socket(socket.AF_UNIX) as knocking:
+            knocking.connect(path)
 
 
 def _ulimits(limits: Limits) -> list[docker.types.Ulimit]:
