@@ -77,7 +77,8 @@ class World:
     get_run: Callable[[str, Any], run_pb2.Run] | None = None
     # An answer in the middle of an upload, after so many bytes.
     answer_after: int | None = None
-    slow: float = 0.0
+    # Whether papers stay as they were submitted.
+    parsing: bool = False
 
     def saw(self, context: Any, call: str) -> None:
         self.calls.append(call)
@@ -98,7 +99,7 @@ class Parser(parser_service_pb2_grpc.ParserServiceServicer):
         body = self._body(request_iterator)
         self.world.uploads.append(body)
         paper = paper_pb2.Paper(id=digest(body, length=64), filename=header.filename, title="A study")
-        paper.state = paper_pb2.PAPER_STATE_READY
+        paper.state = paper_pb2.PAPER_STATE_SUBMITTED if self.world.parsing else paper_pb2.PAPER_STATE_READY
         self.world.papers[paper.id] = paper
         experiment = ""
         if header.HasField("plan"):
@@ -128,9 +129,13 @@ class Parser(parser_service_pb2_grpc.ParserServiceServicer):
         if request.id not in self.world.papers:
             not_found(context, "paper", request.id)
         yield parser.WatchPaperResponse(paper=self.world.papers[request.id])
+        while self.world.parsing and context.is_active():
+            time.sleep(0.02)
 
     def CancelPaper(self, request: Any, context: Any) -> Any:
         self.world.cancelled.append(request.id)
+        if self.world.parsing:
+            self.world.papers[request.id].state = paper_pb2.PAPER_STATE_CANCELLED
         return parser.CancelPaperResponse(paper=self.world.papers[request.id])
 
     def GetTree(self, request: Any, context: Any) -> Any:

@@ -365,6 +365,26 @@ async def test_a_watch_that_is_left_ends_at_the_service(client: AsyncFiretrial, 
     assert await asyncio.to_thread(ended.wait, 5)
 
 
+async def test_a_closed_client_ends_its_watches_and_takes_no_calls(
+    client: AsyncFiretrial, world: World
+) -> None:
+    def watching(_: str, context: grpc.ServicerContext) -> Iterator[run_pb2.Run]:
+        yield run(1)
+        while context.is_active():
+            time.sleep(0.02)
+
+    world.watch_runs = watching
+    watch = client.watch_runs("e-1")
+    await anext(watch)
+    waiting = asyncio.create_task(anext(watch))
+    await asyncio.sleep(0.1)
+    await client.close()
+    for call in (waiting, client.get_run("r-1"), client.submit_paper(b"x", filename="x.md")):
+        with pytest.raises(FiretrialError, match="closed") as caught:
+            await call
+        assert caught.value.reason == "PRECONDITION"
+
+
 async def test_a_cancelled_task_is_cancelled(client: AsyncFiretrial, world: World) -> None:
     """A server's CANCELLED is an error of the call; the caller's own is not."""
     world.get_run = slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from firetrial_client.errors import Fault, check, invalid
@@ -33,7 +33,7 @@ class Bundle:
     name: str
     command: tuple[str, ...]
     description: str = ""
-    files: tuple[File, ...] = field(default=())
+    files: tuple[File, ...] = ()
 
     def check(self) -> None:
         """Raises INVALID with every fault that can be told without the server."""
@@ -108,7 +108,7 @@ def files_in(folder: Path, under: str = "") -> Iterator[File]:
 def slug(words: Sequence[str]) -> str:
     """A name for a command line: `["python3", "/agent/solve.py"]` becomes `python3-solve.py`."""
     joined = "-".join(Path(word).name for word in words[:3])
-    return re.sub(r"[^a-z0-9._]+", "-", joined.lower()).strip("-._")[:40] or "agent"
+    return re.sub(r"[^a-z0-9._]+", "-", joined.lower()).strip("-._")[:24].rstrip("-._") or "agent"
 
 
 def _read(path: Path, name: str) -> File:

@@ -73,19 +73,17 @@ class Caller:
     @contextmanager
     def _errors(self, service: str) -> Iterator[None]:
         """Turn what gRPC raises into FiretrialError."""
+        where = f"the {service} service at {self._channels.address(service)}"
         try:
             yield
         except grpc.RpcError as error:
-            where = f"the {service} service at {self._channels.address(service)}"
             raise decode(cast("grpc.Call", error), where) from None  # every such error is its call, too
-        except grpc.aio.UsageError as error:  # the channel was closed under the call
-            raise FiretrialError(Reason.CANCELLED, f"the client was closed: {error}") from None
         except asyncio.CancelledError:
             # gRPC raises this also where the *server* cancelled the call, as it does when it stops.
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise FiretrialError(Reason.CANCELLED, f"the {service} service cancelled the call") from None
+            raise FiretrialError(Reason.CANCELLED, f"{where} cancelled the call") from None
 
     async def _one(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import grpc
 
 from firetrial_client.endpoints import Tls
-from firetrial_client.errors import FiretrialError
+from firetrial_client.errors import FiretrialError, Reason
 
 # Every submit is idempotent on the server, so UNAVAILABLE, and nothing else, may be tried again by itself.
 _SERVICE_CONFIG = {
@@ -50,9 +50,12 @@ class Channels:
         self._tls = tls
         self._addresses: dict[str, str] = {}
         self._open: dict[str, grpc.aio.Channel] = {}
+        self._closed = False
 
     def address(self, service: str) -> str:
-        """`host:port` of the service. Raises what `find` raises."""
+        """`host:port` of the service. Raises what `find` raises, and PRECONDITION once closed."""
+        if self._closed:
+            raise FiretrialError(Reason.PRECONDITION, "the client was closed")
         if not self._addresses:
             self._addresses = dict(self._find())
         return self._addresses[service]
@@ -86,6 +89,7 @@ class Channels:
         return self._addresses != before
 
     async def close(self) -> None:
+        self._closed = True
         while self._open:
             await self._open.popitem()[1].close(None)
 

@@ -93,6 +93,8 @@ def test_status_of_everything(firetrial: Call, answer: Any, experiment: str) -> 
 
 
 def test_status_without_a_server(firetrial: Call, answer: Any, server: Server) -> None:
+    nowhere = firetrial("status", code=5, env={"FIRETRIAL_ENDPOINT": ""})
+    assert nowhere.output.count("no Firetrial is running here") == 1
     server.stop()
     assert "no answer from the runner service" in firetrial("status", code=5).output
     assert answer("status", code=5)["experiments"] == []

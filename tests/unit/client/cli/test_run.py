@@ -149,6 +149,24 @@ def test_an_agent_by_id_by_folder_and_with_files(
     assert "there is no agent" in firetrial("run", "--task", task, "--agent", "x@1", code=4).stderr
 
 
+def interrupted(server: Server, folder: Path, *args: str) -> tuple[str, str]:
+    """Run the program until it shows progress, press Ctrl-C, and give what it said on either stream."""
+    program = subprocess.Popen(
+        [sys.executable, "-m", "firetrial_client", "run", *args],
+        env={**os.environ, "FIRETRIAL_ENDPOINT": server.endpoint},
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stderr is not None
+    first = program.stderr.readline()
+    program.send_signal(signal.SIGINT)
+    out, err = program.communicate(timeout=20)
+    assert program.returncode == 130
+    return out, first + err
+
+
 def test_ctrl_c_cancels_the_experiment(server: Server, world: World, task: str, tmp_path: Path) -> None:
     def watching(id_: str, context: Any) -> Iterator[run_pb2.Run]:
         yield next(run for run in world.runs.values() if run.experiment_id == id_)
@@ -156,24 +174,22 @@ def test_ctrl_c_cancels_the_experiment(server: Server, world: World, task: str, 
             time.sleep(0.02)
 
     world.watch_runs = watching
-    program = subprocess.Popen(
-        [sys.executable, "-m", "firetrial_client", "run", "--task", task, "--agent-command", "true"],
-        env={**os.environ, "FIRETRIAL_ENDPOINT": server.endpoint},
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert program.stderr is not None
-    assert "1/1 ended" in program.stderr.readline()
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=20)
-    assert program.returncode == 130
+    out, err = interrupted(server, tmp_path, "--task", task, "--agent-command", "true")
     assert world.cancelled == list(world.experiments)
+    assert "1/1 ended" in err
     assert "cancelling e-" in err
     assert "cancelled\n" in err
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_ctrl_c_cancels_a_paper_that_is_being_read(
+    server: Server, world: World, paper: str, tmp_path: Path
+) -> None:
+    world.parsing = True
+    _, err = interrupted(server, tmp_path, "--paper", str(tmp_path / paper), "--agent-command", "true")
+    assert world.cancelled == list(world.papers)
+    assert "cancelled\n" in err
 
 
 def test_a_time_out_leaves_the_runs_alone(firetrial: Call, world: World, task: str) -> None:

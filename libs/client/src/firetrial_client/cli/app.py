@@ -24,9 +24,9 @@ class App:
     endpoint: str | None = None
     json: bool = False
 
-    def client(self, timeout: float = 30.0) -> Firetrial:
+    def client(self) -> Firetrial:
         """A connection, to be used in a `with`."""
-        return Firetrial(self.endpoint, timeout=timeout, traceparent=os.environ.get("TRACEPARENT", ""))
+        return Firetrial(self.endpoint, traceparent=os.environ.get("TRACEPARENT", ""))
 
     def async_client(self) -> AsyncFiretrial:
         """A connection for a coroutine, to be used in an `async with`."""

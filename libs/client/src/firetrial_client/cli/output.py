@@ -16,6 +16,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from firetrial_client.cli.text import safe
 
+# Where fewer characters than these are left for the last column, lines are wrapped and nothing is lost.
+_PROSE = 16
+
 
 def plain(value: Message | Mapping[str, Any] | Sequence[Any] | Any) -> Any:
     """`value` as JSON types; messages by proto JSON with the names of the contract, empty fields included."""
@@ -37,14 +40,14 @@ def show_json(value: Any) -> None:
 
 
 def columns(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table with two blanks between columns. On a terminal the last column is cut at its edge."""
+    """A table with two blanks between columns. On a terminal a last column of prose is cut at its edge."""
     lines = [list(headers), *([safe(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
     edge = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     for number, line in enumerate(lines):
         cells = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=False)]
         text = "  ".join([*cells, line[-1]]).rstrip()
-        if edge and len(text) > edge:
+        if len(text) > edge > sum(widths[:-1]) + 2 * len(widths) + _PROSE:
             text = text[: edge - 1] + "…"
         click.echo(click.style(text, bold=True) if number == 0 else text)
 

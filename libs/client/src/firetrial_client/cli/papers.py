@@ -75,7 +75,8 @@ def tree(app: App, paper: str) -> None:
 
 def _branch(node: Node, depth: int) -> Iterator[str]:
     mark = "[uncertain] " if node.uncertain else ""
-    lead = f"{node.evidence}: " if node.kind == NODE_KIND_LEAF and node.evidence else ""
+    told = node.kind != NODE_KIND_LEAF or not node.evidence or node.title.startswith(node.evidence)
+    lead = "" if told else f"{node.evidence}: "
     yield f"{'  ' * depth}{node.path}  {mark}{safe(lead + node.title)}"
     for child in node.children:
         yield from _branch(child, depth + 1)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from firetrial.analyzer.v1.analysis_pb2 import Report
+from firetrial.parser.v1.paper_pb2 import PAPER_STATE_CANCELLED
 from firetrial_client.aio import AsyncFiretrial
 from firetrial_client.cli import summary
 from firetrial_client.cli.app import DURATION, App, answering
@@ -20,7 +21,7 @@ from firetrial_client.cli.output import plain, show_json
 from firetrial_client.cli.planning import Wanted, plan_options
 from firetrial_client.cli.report import write
 from firetrial_client.cli.summary import Summary
-from firetrial_client.errors import FiretrialError
+from firetrial_client.errors import FiretrialError, Reason
 
 _FILES = {"html": "report.html", "json": "report.json", "md": "report.md"}
 
@@ -111,13 +112,28 @@ async def _cancel(client: AsyncFiretrial, paper_id: str, experiment_id: str) -> 
     """What Ctrl-C asks for. A second Ctrl-C ends the program at once."""
     click.echo(f"cancelling {experiment_id} …", err=True)
     try:
-        if paper_id:
-            await client.cancel_paper(paper_id)
-        await client.cancel_experiment(experiment_id)
+        paper = await client.cancel_paper(paper_id) if paper_id else None
+        # Without tasks there will be no runs.
+        if paper is None or paper.state != PAPER_STATE_CANCELLED:
+            await _cancel_runs(client, experiment_id)
     except FiretrialError as error:
         click.echo(f"it could not be cancelled: {error.message}", err=True)
     else:
         click.echo("cancelled", err=True)
+
+
+async def _cancel_runs(client: AsyncFiretrial, experiment_id: str) -> None:
+    """Also those of an experiment that is on its way from the parser to the runner."""
+    for pause in (0.5, 1.0, 2.0):
+        try:
+            await client.cancel_experiment(experiment_id)
+        except FiretrialError as error:
+            if error.reason != Reason.NOT_FOUND:
+                raise
+            await asyncio.sleep(pause)
+        else:
+            return
+    await client.cancel_experiment(experiment_id)
 
 
 async def finish(app: App, client: AsyncFiretrial, report: Report, out: Path | None) -> None:

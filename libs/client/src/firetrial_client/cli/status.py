@@ -31,6 +31,8 @@ def status(app: App, experiment: str | None) -> None:
 
 def _overview(app: App, client: Firetrial) -> None:
     health = client.health()
+    if len(set(health.values()) - {"serving"}) == 1 and "serving" not in health.values():
+        raise FiretrialError(Reason.UNAVAILABLE, next(iter(health.values())))
     serving = all(state == "serving" for state in health.values())
     recent = _latest(client) if health["runner"] == "serving" else []
     if app.json:
