@@ -70,7 +70,7 @@ def test_every_end_has_one_outcome(
     run = runs.over(RUNNING, came_of(termination, concluded=concluded, code=code), NOW)
     assert (run.state, run.outcome) == (state, outcome)
     assert bool(run.reason) == (outcome is not None)
-    assert (run.ended_at is None) == (state is RunState.CONCLUDED)
+    assert run.ended_at == NOW
     assert run.superseded == (outcome is Outcome.INFRA_FAILED)
     assert run.lease is None
 
@@ -170,11 +170,11 @@ def test_a_cancellation_that_comes_late_is_kept_and_ends_the_attempts() -> None:
 
 def test_judging() -> None:
     concluded = runs.over(RUNNING, came_of(Termination.EXITED, concluded=True, code=0), NOW)
-    scored = runs.judged(concluded, NOW)
+    scored = runs.judged(concluded)
     assert scored is not None
     assert (scored.state, scored.outcome) == (RunState.ENDED, Outcome.SCORED)
     failed = runs.not_judged(concluded, NOW, "no truth")
     assert failed is not None
     assert (failed.outcome, failed.reason, failed.superseded) == (Outcome.JUDGE_FAILED, "no truth", False)
-    assert runs.judged(failed, NOW) is None
+    assert runs.judged(failed) is None
     assert runs.not_judged(scored, NOW, "late") is None

@@ -236,6 +236,6 @@ async def test_the_judges_first_word_counts(world: World) -> None:
     (run,) = await world.submit("conclude")
     await world.deliver()
     now = world.clock.now()
-    scored = await world.books.change_run(run.id, lambda current: runs.judged(current, now))
+    scored = await world.books.change_run(run.id, runs.judged)
     later = await world.books.change_run(run.id, lambda current: runs.not_judged(current, now, "late"))
     assert later == scored

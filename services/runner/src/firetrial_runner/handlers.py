@@ -103,8 +103,7 @@ class Handlers:
 
     async def run_judged(self, message: Received) -> None:
         event = message.parse(judge_events.RunJudged)
-        now = self._clock.now()
-        await self._books.change_run(event.run.id, lambda run: runs.judged(run, now))
+        await self._books.change_run(event.run.id, runs.judged)
 
     async def run_judge_failed(self, message: Received) -> None:
         event = message.parse(judge_events.RunJudgeFailed)

@@ -194,7 +194,7 @@ def over(run: Run, what: Yield, now: datetime) -> Run:
         reason=reason[:MAX_REASON],
         superseded=outcome is Outcome.INFRA_FAILED and run.may_try_again and not what.final,
         lease=None,
-        ended_at=now if state is RunState.ENDED else None,
+        ended_at=now,
         end=what.end,
         usage=what.usage,
         conclusion=what.conclusion,
@@ -254,7 +254,7 @@ def failed(
         outcome=outcome,
         reason=reason[:MAX_REASON],
         lease=None,
-        ended_at=now,
+        ended_at=run.ended_at or now,
         end=end or run.end,
         superseded=again,
     )
@@ -269,11 +269,11 @@ def cancelled(run: Run, now: datetime) -> Run | None:
     return None
 
 
-def judged(run: Run, now: datetime) -> Run | None:
+def judged(run: Run) -> Run | None:
     """Scored; None where it had ended before."""
     if run.state is RunState.ENDED:
         return None
-    return replace(run, state=RunState.ENDED, outcome=Outcome.SCORED, reason="", lease=None, ended_at=now)
+    return replace(run, state=RunState.ENDED, outcome=Outcome.SCORED, reason="", lease=None)
 
 
 def not_judged(run: Run, now: datetime, reason: str) -> Run | None:

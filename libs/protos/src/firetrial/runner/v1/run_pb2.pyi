@@ -172,7 +172,9 @@ class Run(_message.Message):
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def ended_at(self) -> _timestamp_pb2.Timestamp: ...
+    def ended_at(self) -> _timestamp_pb2.Timestamp:
+        """When the agent's process was over, not when its conclusion was judged."""
+
     @_builtins.property
     def limits(self) -> _plan_pb2.Limits:
         """What the run may use, as asked for."""
