@@ -55,8 +55,9 @@ class Dispatch:
 
     async def request(self, run: Run, slip: str) -> None:
         """Queue a run, unless it is there, and announce it."""
-        await self.books.runs.create(run.id, RunRecord(run, slip))
-        record = await self.books.runs.get(run.id)
+        record = RunRecord(run, slip)
+        if not await self.books.runs.create(run.id, record):
+            record = await self.books.runs.get(run.id)
         await self.announce.requested(record)
 
     async def cancel(self, run_id: str) -> RunRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
@@ -15,7 +15,6 @@ from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.records import Books
-from firetrial_runner.run import RunState
 from firetrial_runner.sandbox.port import Sandbox
 
 _EVERY_S = 60.0
@@ -33,6 +32,8 @@ class Reaper:
     clock: Clock
     metrics: RunnerMetrics
     log: structlog.typing.FilteringBoundLogger
+    # Runs that need no further look: what is over stays over.
+    _over: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
         """Sweep now and every minute, until cancelled."""
@@ -64,11 +65,13 @@ class Reaper:
             self.metrics.reaped.inc()
 
     async def _end_runs(self, dead: set[str]) -> None:
-        for record in await self.books.find_runs(await self.books.runs.ids()):
-            lease = record.run.lease
-            if record.run.state is not RunState.RUNNING or lease is None:
+        ids = [id_ for id_ in await self.books.runs.ids() if id_ not in self._over]
+        for run in [record.run for record in await self.books.find_runs(ids)]:
+            if run.is_over:
+                self._over.add(run.id)
+            elif run.lease is None:
                 continue
-            if lease.holder in dead:
-                await self.dispatch.recover(record.run.id, "its runner died", dead=lease.holder)
-            elif (self.clock.now() - lease.expires_at).total_seconds() > _GRACE_S:
-                await self.dispatch.recover(record.run.id, "its runner is gone")
+            elif run.lease.holder in dead:
+                await self.dispatch.recover(run.id, "its runner died", dead=run.lease.holder)
+            elif (self.clock.now() - run.lease.expires_at).total_seconds() > _GRACE_S:
+                await self.dispatch.recover(run.id, "its runner is gone")

@@ -40,6 +40,7 @@ from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked, mark
 from firetrial_runner.sandbox.supervise import LocalProcess
 
 _NAME = "bubblewrap"
+_PROBE = "probe"
 
 _SETTINGS = (  # under /proc/sys, the value that refuses, the cure
     ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
@@ -101,7 +102,8 @@ class BwrapSandbox:
 
     async def probe(self) -> None:
         with tempfile.TemporaryDirectory(prefix="firetrial-probe-") as workspace:
-            spec = SandboxSpec("probe", "probe", ("true",), Path(workspace), limits=Limits(wall_s=20))
+            key = f"{_PROBE}-{os.urandom(4).hex()}"
+            spec = SandboxSpec(key, _PROBE, ("true",), Path(workspace), limits=Limits(wall_s=20))
             process = await self.start(spec)
             end = await process.wait()
         if end.termination is not Termination.EXITED or end.code != 0:
@@ -321,9 +323,9 @@ def _working_cgroups() -> Cgroups | None:
     cgroups = Cgroups.discover()
     if cgroups is None:
         return None
-    name = f"probe.{os.getpid()}-{random.randrange(10**9)}"  # noqa: S311 -- a name, not a secret
+    cgroups.sweep(_PROBE, older_than_s=60)
     try:
-        group = cgroups.create(name, Limits())
+        group = cgroups.create(f"{_PROBE}-{os.urandom(4).hex()}.{_PROBE}", Limits())
         sleeper = subprocess.Popen(["/bin/sleep", "60"], stdin=subprocess.DEVNULL)
         try:
             group.add(sleeper.pid)

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -72,6 +73,17 @@ class Cgroups:
             if (base / _OURS).is_dir():
                 found.update(entry.name for entry in (base / _OURS).iterdir() if entry.is_dir())
         return sorted(found)
+
+    def sweep(self, prefix: str, older_than_s: float) -> None:
+        """Remove empty groups with such names that nobody has used for a while."""
+        for name in self.names():
+            if not name.startswith(prefix):
+                continue
+            for base in set(self._bases.values()):
+                path = base / _OURS / name
+                with suppress(OSError):  # gone, or in use
+                    if time.time() - path.stat().st_ctime > older_than_s:
+                        path.rmdir()
 
     def existing(self, name: str) -> "Cgroup":
         return Cgroup(self.version, {c: base / _OURS / name for c, base in self._bases.items()})
