@@ -19,7 +19,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
 
 .venv/.run: requirements.lock $(addsuffix /pyproject.toml,$(DISTS)) tools/locked.py | .venv/bin/python
 	@echo "installing into .venv …"
-	@$(BIN)/python tools/locked.py pyproject.toml:build $(notdir $(DISTS:%=firetrial-%)) > .venv/run.txt
+	@$(BIN)/python tools/locked.py pyproject.toml:build $(addprefix firetrial-,$(notdir $(DISTS))) > .venv/run.txt
 	@$(PIP) --require-hashes -r .venv/run.txt
 	@$(PIP) --no-build-isolation $(addprefix -e ,$(DISTS))
 	@touch $@
@@ -44,10 +44,10 @@ proto-check: proto  ## lint the contracts and prove that the stubs are theirs
 	@git diff --exit-code -- $(STUBS) && test -z "$$(git ls-files --others --exclude-standard -- $(STUBS))" || \
 	  { echo "the committed stubs differ from proto/: run make proto and commit"; exit 1; }
 
-lock:  ## resolve all dependencies anew into requirements.lock
+lock:  ## resolve what changed into requirements.lock (UPGRADE=--upgrade: everything anew)
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
 	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --no-emit-package firetrial-kit --no-emit-package firetrial-protos --upgrade -o requirements.lock
+	  --no-emit-package firetrial-kit --no-emit-package firetrial-protos $(UPGRADE) -o requirements.lock
 
 # ---- use ----
 demo: .venv/.run  ## run the whole path on the study that ships with the project, and show the report

@@ -30,7 +30,7 @@ from support import servers
 
 pytestmark = pytest.mark.needs("nats-server")
 
-# A service as small as one can be: JudgeText does as its input says, one consumer sleeps and leaves a file.
+# A service as small as one can be: ScoreText does as its input says, one consumer sleeps and leaves a file.
 SERVICE = """
     import asyncio, os, pathlib
     from firetrial.judge.v1 import judge_service_pb2 as pb, judge_service_pb2_grpc as rpc
@@ -39,14 +39,14 @@ SERVICE = """
     from firetrial_kit.errors import Fault, invalid
 
     class Servicer(rpc.JudgeServiceServicer):
-        async def JudgeText(self, request, context):
+        async def ScoreText(self, request, context):
             if request.conclusion == "bad":
                 raise invalid("the text", [Fault("conclusion", "bad", "must be good")])
             if request.conclusion == "bug":
                 raise ZeroDivisionError("secret detail")
             if request.conclusion == "slow":
                 await asyncio.sleep(30)
-            return pb.JudgeTextResponse()
+            return pb.ScoreTextResponse()
         async def GetJudgement(self, request, context): ...
         async def ListJudgements(self, request, context): ...
 
@@ -104,11 +104,11 @@ async def test_health_reflection_and_metrics(frame: Frame) -> None:
             names = [service.name for service in answer.list_services_response.service]
             assert "firetrial.judge.v1.JudgeService" in names
         stub = judge_service_pb2_grpc.JudgeServiceStub(channel)
-        await stub.JudgeText(judge_service_pb2.JudgeTextRequest(), timeout=5)
+        await stub.ScoreText(judge_service_pb2.ScoreTextRequest(), timeout=5)
     with urllib.request.urlopen(f"http://{frame.told['metrics']}/metrics") as page:  # noqa: ASYNC210
         text = page.read().decode()
     assert (
-        'firetrial_rpc_seconds_count{code="OK",method="/firetrial.judge.v1.JudgeService/JudgeText"} 1.0'
+        'firetrial_rpc_seconds_count{code="OK",method="/firetrial.judge.v1.JudgeService/ScoreText"} 1.0'
         in text
     )
 
@@ -117,18 +117,18 @@ async def test_an_error_says_reason_and_field_and_a_bug_says_nothing_inside(fram
     async with grpc.aio.insecure_channel(frame.told["rpc"]) as channel:
         stub = judge_service_pb2_grpc.JudgeServiceStub(channel)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.JudgeText(judge_service_pb2.JudgeTextRequest(conclusion="bad"), timeout=5)
+            await stub.ScoreText(judge_service_pb2.ScoreTextRequest(conclusion="bad"), timeout=5)
         assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         status = rpc_status.from_call(caught.value)  # type: ignore[arg-type]
         bad = error_details_pb2.BadRequest()
         assert status.details[1].Unpack(bad)
         assert bad.field_violations[0].field == "conclusion"
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.JudgeText(judge_service_pb2.JudgeTextRequest(conclusion="bug"), timeout=5)
+            await stub.ScoreText(judge_service_pb2.ScoreTextRequest(conclusion="bug"), timeout=5)
         assert caught.value.code() is grpc.StatusCode.INTERNAL
         assert "secret detail" not in (caught.value.details() or "")
         with pytest.raises(grpc.aio.AioRpcError) as caught:
-            await stub.JudgeText(judge_service_pb2.JudgeTextRequest(conclusion="slow"), timeout=0.5)
+            await stub.ScoreText(judge_service_pb2.ScoreTextRequest(conclusion="slow"), timeout=0.5)
         assert caught.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     assert "secret detail" in frame.log.read_text()
 
@@ -136,7 +136,7 @@ async def test_an_error_says_reason_and_field_and_a_bug_says_nothing_inside(fram
 async def test_sigterm_ends_what_is_in_hand_and_exits_0(frame: Frame, nats_url: str) -> None:
     client = await connect(nats_url, name="test")
     bus = JetStreamBus(client, structlog.get_logger())
-    payload = judge_service_pb2.JudgeTextRequest()
+    payload = judge_service_pb2.ScoreTextRequest()
     await bus.publish(events.fact("frame", "ping", str(frame.process.pid), payload, clock=ManualClock()))
     begun = frame.mark.with_name("mark.begun")
     async with asyncio.timeout(10):

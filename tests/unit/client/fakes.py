@@ -294,12 +294,16 @@ class Runner(runner_service_pb2_grpc.RunnerServiceServicer):
 
 
 class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
+    # What the client does not call yet.
+    JudgeRun = WatchJudgements = GradeSubmission = None  # type: ignore[assignment]
+    Calibrate = GetCalibration = ListCalibrations = None  # type: ignore[assignment]
+
     def __init__(self, world: World) -> None:
         self.world = world
 
-    def JudgeText(self, request: Any, context: Any) -> Any:
+    def ScoreText(self, request: Any, context: Any) -> Any:
         scores = judgement_pb2.Scores(precision=1.0, recall=0.5)
-        return judge.JudgeTextResponse(
+        return judge.ScoreTextResponse(
             judgement=judgement_pb2.Judgement(config=request.config, scores=scores)
         )
 

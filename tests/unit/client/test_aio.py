@@ -257,7 +257,7 @@ async def test_what_a_run_left(client: AsyncFiretrial) -> None:
 
 async def test_judging_texts(client: AsyncFiretrial) -> None:
     config = JudgeConfig(backend=JudgeConfig.BACKEND_OFFLINE)
-    found = await client.judge_text("It falls.", "It falls by half.", config=config)
+    found = await client.score_text("It falls.", "It falls by half.", config=config)
     assert (found.config.backend, found.scores.recall) == (JudgeConfig.BACKEND_OFFLINE, 0.5)
     with pytest.raises(FiretrialError):
         await client.get_judgement("j-none")

@@ -106,16 +106,16 @@ async def test_what_is_undefined_is_unset_on_the_wire() -> None:
 async def test_a_passage_of_any_length_is_cut_on_the_wire() -> None:
     sentence = "Accuracy falls as label noise increases, " + "really " * 1000 + "always."
     world = World()
-    given = await world.servicer.JudgeText(
-        pb.JudgeTextRequest(conclusion=sentence, ground_truth=sentence), None
+    given = await world.servicer.ScoreText(
+        pb.ScoreTextRequest(conclusion=sentence, ground_truth=sentence), None
     )
     assert all(len(c.evidence) <= 1000 for c in given.judgement.agent_claims)
 
 
 async def test_two_texts_are_judged_and_nothing_is_kept() -> None:
     world = World()
-    request = pb.JudgeTextRequest(conclusion=CONCLUSION, ground_truth=TRUTH)
-    judgement = (await world.servicer.JudgeText(request, None)).judgement
+    request = pb.ScoreTextRequest(conclusion=CONCLUSION, ground_truth=TRUTH)
+    judgement = (await world.servicer.ScoreText(request, None)).judgement
     assert [c.verdict for c in judgement.agent_claims] == [
         judgement_pb2.VERDICT_ENTAILED,
         judgement_pb2.VERDICT_NEUTRAL,
@@ -126,7 +126,7 @@ async def test_two_texts_are_judged_and_nothing_is_kept() -> None:
 
 async def test_empty_texts_are_refused_both_at_once() -> None:
     with pytest.raises(FiretrialError) as caught:
-        await World().servicer.JudgeText(pb.JudgeTextRequest(conclusion=" "), None)
+        await World().servicer.ScoreText(pb.ScoreTextRequest(conclusion=" "), None)
     assert caught.value.reason is Reason.INVALID
     assert [f.field for f in caught.value.faults] == ["conclusion", "ground_truth"]
 

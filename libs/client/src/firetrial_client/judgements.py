@@ -25,12 +25,12 @@ class JudgementCalls(Caller):
     def _judge(self) -> JudgeServiceAsyncStub:
         return JudgeServiceStub(self._channels.of("judge"))
 
-    async def judge_text(
+    async def score_text(
         self, conclusion: str, ground_truth: str, *, config: JudgeConfig | None = None
     ) -> Judgement:
         """Judge two texts without a run; nothing is kept. Raises INVALID."""
-        request = pb.JudgeTextRequest(conclusion=conclusion, ground_truth=ground_truth, config=config)
-        return (await self._one("judge", lambda: self._judge.JudgeText, request, _JUDGING)).judgement
+        request = pb.ScoreTextRequest(conclusion=conclusion, ground_truth=ground_truth, config=config)
+        return (await self._one("judge", lambda: self._judge.ScoreText, request, _JUDGING)).judgement
 
     async def get_judgement(self, judgement_id: str = "", *, run_id: str = "") -> Judgement:
         """The judgement with this id, or the latest one of a run. Raises NOT_FOUND."""

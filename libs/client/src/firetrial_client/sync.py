@@ -123,7 +123,7 @@ class Firetrial:
     conclusion = _single(AsyncFiretrial.conclusion)
     artifacts = _stream(AsyncFiretrial.artifacts)
 
-    judge_text = _single(AsyncFiretrial.judge_text)
+    score_text = _single(AsyncFiretrial.score_text)
     get_judgement = _single(AsyncFiretrial.get_judgement)
     list_judgements = _stream(AsyncFiretrial.list_judgements)
 

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 from firetrial.judge.v1 import judge_service_pb2 as pb
-from firetrial.judge.v1 import judge_service_pb2_grpc
 from firetrial_judge.archive import Archive
+from firetrial_judge.calibration_rpcs import CalibrationRpcs
+from firetrial_judge.grading_rpcs import GradingRpcs
 from firetrial_judge.judging import Judging
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.records import Records
 
 
-class JudgeServicer(judge_service_pb2_grpc.JudgeServiceServicer):
+class JudgeServicer(GradingRpcs, CalibrationRpcs):
     """firetrial.judge.v1.JudgeService."""
 
     def __init__(
@@ -30,11 +32,11 @@ class JudgeServicer(judge_service_pb2_grpc.JudgeServiceServicer):
         self._judgements = judgements
         self._runs = runs
 
-    async def JudgeText(self, request: pb.JudgeTextRequest, context: Any) -> pb.JudgeTextResponse:
+    async def ScoreText(self, request: pb.ScoreTextRequest, context: Any) -> pb.ScoreTextResponse:
         texts = {"conclusion": request.conclusion, "ground_truth": request.ground_truth}
         check("the request", [Fault(n, t, "must hold text") for n, t in texts.items() if not t.strip()])
         judgement = await self._judging.texts(request.conclusion, request.ground_truth, request.config)
-        return pb.JudgeTextResponse(judgement=judgement)
+        return pb.ScoreTextResponse(judgement=judgement)
 
     async def GetJudgement(self, request: pb.GetJudgementRequest, context: Any) -> pb.GetJudgementResponse:
         key = request.WhichOneof("key")
@@ -50,6 +52,15 @@ class JudgeServicer(judge_service_pb2_grpc.JudgeServiceServicer):
         records, token = await self._judgements.page(request.page_size, request.page_token)
         judgements = await asyncio.gather(*(self._archive.judgement(record.ref) for record in records))
         return pb.ListJudgementsResponse(judgements=judgements, next_page_token=token)
+
+    async def JudgeRun(self, request: pb.JudgeRunRequest, context: Any) -> pb.JudgeRunResponse:
+        raise FiretrialError(Reason.NOT_YET, "runs are not judged again yet")
+
+    async def WatchJudgements(
+        self, request: pb.WatchJudgementsRequest, context: Any
+    ) -> AsyncIterator[pb.WatchJudgementsResponse]:
+        raise FiretrialError(Reason.NOT_YET, "judgements cannot be watched yet")
+        yield
 
 
 def _judged(run: JudgedRun) -> str:

@@ -28,7 +28,7 @@ from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb
 from firetrial.runner.v1 import run_pb2 as firetrial_dot_runner_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/judge/v1/events.proto\x12\x12\x66iretrial.judge.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\xd2\x01\n\tRunJudged\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x14\n\x0cjudgement_id\x18\x03 \x01(\t\x12\x35\n\tjudgement\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12*\n\x06scores\x18\x05 \x01(\x0b\x32\x1a.firetrial.judge.v1.Scores\"n\n\x0eRunJudgeFailed\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x0e\n\x06reason\x18\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/judge/v1/events.proto\x12\x12\x66iretrial.judge.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\xd2\x01\n\tRunJudged\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x14\n\x0cjudgement_id\x18\x03 \x01(\t\x12\x35\n\tjudgement\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12*\n\x06scores\x18\x05 \x01(\x0b\x32\x1a.firetrial.judge.v1.Scores\"n\n\x0eRunJudgeFailed\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x0e\n\x06reason\x18\x03 \x01(\t\"M\n\x0fJudgeCalibrated\x12\x16\n\x0e\x63\x61libration_id\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_hash\x18\x02 \x01(\t\x12\r\n\x05\x64rift\x18\x03 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,4 +39,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNJUDGED']._serialized_end=401
   _globals['_RUNJUDGEFAILED']._serialized_start=403
   _globals['_RUNJUDGEFAILED']._serialized_end=513
+  _globals['_JUDGECALIBRATED']._serialized_start=515
+  _globals['_JUDGECALIBRATED']._serialized_end=592
 # @@protoc_insertion_point(module_scope)

@@ -87,3 +87,31 @@ class RunJudgeFailed(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RunJudgeFailed: _TypeAlias = RunJudgeFailed  # noqa: Y015
+
+@_typing.final
+class JudgeCalibrated(_message.Message):
+    """ft.evt.judge.v1.judge_calibrated.<calibration>"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATION_ID_FIELD_NUMBER: _builtins.int
+    CONFIG_HASH_FIELD_NUMBER: _builtins.int
+    DRIFT_FIELD_NUMBER: _builtins.int
+    calibration_id: _builtins.str
+    config_hash: _builtins.str
+    drift: _builtins.str
+    """Why this judge is no longer what was calibrated before; empty where it is."""
+    def __init__(
+        self,
+        *,
+        calibration_id: _builtins.str = ...,
+        config_hash: _builtins.str = ...,
+        drift: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration_id", b"calibration_id", "config_hash", b"config_hash", "drift", b"drift"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeCalibrated: _TypeAlias = JudgeCalibrated  # noqa: Y015

@@ -4,7 +4,9 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from firetrial.judge.v1 import calibration_pb2 as _calibration_pb2
 from firetrial.judge.v1 import judgement_pb2 as _judgement_pb2
+from firetrial.judge.v1 import rubric_pb2 as _rubric_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -21,7 +23,7 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
-class JudgeTextRequest(_message.Message):
+class ScoreTextRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     CONCLUSION_FIELD_NUMBER: _builtins.int
@@ -44,10 +46,10 @@ class JudgeTextRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___JudgeTextRequest: _TypeAlias = JudgeTextRequest  # noqa: Y015
+Global___ScoreTextRequest: _TypeAlias = ScoreTextRequest  # noqa: Y015
 
 @_typing.final
-class JudgeTextResponse(_message.Message):
+class ScoreTextResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     JUDGEMENT_FIELD_NUMBER: _builtins.int
@@ -64,7 +66,7 @@ class JudgeTextResponse(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___JudgeTextResponse: _TypeAlias = JudgeTextResponse  # noqa: Y015
+Global___ScoreTextResponse: _TypeAlias = ScoreTextResponse  # noqa: Y015
 
 @_typing.final
 class GetJudgementRequest(_message.Message):
@@ -156,3 +158,263 @@ class ListJudgementsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListJudgementsResponse: _TypeAlias = ListJudgementsResponse  # noqa: Y015
+
+@_typing.final
+class JudgeRunRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    CONFIG_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    @_builtins.property
+    def config(self) -> _plan_pb2.JudgeConfig: ...
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        config: _plan_pb2.JudgeConfig | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeRunRequest: _TypeAlias = JudgeRunRequest  # noqa: Y015
+
+@_typing.final
+class JudgeRunResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JUDGEMENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def judgement(self) -> _judgement_pb2.Judgement: ...
+    def __init__(
+        self,
+        *,
+        judgement: _judgement_pb2.Judgement | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["judgement", b"judgement"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judgement", b"judgement"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JudgeRunResponse: _TypeAlias = JudgeRunResponse  # noqa: Y015
+
+@_typing.final
+class WatchJudgementsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    experiment_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        experiment_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchJudgementsRequest: _TypeAlias = WatchJudgementsRequest  # noqa: Y015
+
+@_typing.final
+class WatchJudgementsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JUDGEMENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def judgement(self) -> _judgement_pb2.Judgement: ...
+    def __init__(
+        self,
+        *,
+        judgement: _judgement_pb2.Judgement | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["judgement", b"judgement"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judgement", b"judgement"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchJudgementsResponse: _TypeAlias = WatchJudgementsResponse  # noqa: Y015
+
+@_typing.final
+class GradeSubmissionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUBRIC_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    CONFIG_FIELD_NUMBER: _builtins.int
+    rubric: _builtins.bytes
+    """The rubric tree as YAML or JSON, at most 4 MiB."""
+    files: _builtins.bytes
+    """A tar of the submission's files (paper, code, logs), at most 3 MiB here."""
+    @_builtins.property
+    def config(self) -> _plan_pb2.JudgeConfig: ...
+    def __init__(
+        self,
+        *,
+        rubric: _builtins.bytes = ...,
+        files: _builtins.bytes = ...,
+        config: _plan_pb2.JudgeConfig | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "files", b"files", "rubric", b"rubric"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GradeSubmissionRequest: _TypeAlias = GradeSubmissionRequest  # noqa: Y015
+
+@_typing.final
+class GradeSubmissionResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GRADE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def grade(self) -> _rubric_pb2.Grade: ...
+    def __init__(
+        self,
+        *,
+        grade: _rubric_pb2.Grade | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grade", b"grade"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grade", b"grade"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GradeSubmissionResponse: _TypeAlias = GradeSubmissionResponse  # noqa: Y015
+
+@_typing.final
+class CalibrateRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABELS_FIELD_NUMBER: _builtins.int
+    CONFIG_FIELD_NUMBER: _builtins.int
+    labels: _builtins.bytes
+    """People's labels as CSV or JSONL, at most 3 MiB."""
+    @_builtins.property
+    def config(self) -> _plan_pb2.JudgeConfig: ...
+    def __init__(
+        self,
+        *,
+        labels: _builtins.bytes = ...,
+        config: _plan_pb2.JudgeConfig | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "labels", b"labels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CalibrateRequest: _TypeAlias = CalibrateRequest  # noqa: Y015
+
+@_typing.final
+class CalibrateResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def calibration(self) -> _calibration_pb2.Calibration: ...
+    def __init__(
+        self,
+        *,
+        calibration: _calibration_pb2.Calibration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CalibrateResponse: _TypeAlias = CalibrateResponse  # noqa: Y015
+
+@_typing.final
+class GetCalibrationRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCalibrationRequest: _TypeAlias = GetCalibrationRequest  # noqa: Y015
+
+@_typing.final
+class GetCalibrationResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def calibration(self) -> _calibration_pb2.Calibration: ...
+    def __init__(
+        self,
+        *,
+        calibration: _calibration_pb2.Calibration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration", b"calibration"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetCalibrationResponse: _TypeAlias = GetCalibrationResponse  # noqa: Y015
+
+@_typing.final
+class ListCalibrationsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """1 to 1000; 0 means 50."""
+    page_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCalibrationsRequest: _TypeAlias = ListCalibrationsRequest  # noqa: Y015
+
+@_typing.final
+class ListCalibrationsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALIBRATIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def calibrations(self) -> _containers.RepeatedCompositeFieldContainer[_calibration_pb2.Calibration]: ...
+    def __init__(
+        self,
+        *,
+        calibrations: _abc.Iterable[_calibration_pb2.Calibration] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibrations", b"calibrations", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCalibrationsResponse: _TypeAlias = ListCalibrationsResponse  # noqa: Y015

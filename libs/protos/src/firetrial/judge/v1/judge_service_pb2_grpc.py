@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class JudgeServiceStub:
-    """Owns judgements.
+    """Owns judgements, grades and calibrations.
     """
 
     def __init__(self, channel):
@@ -35,10 +35,15 @@ class JudgeServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.JudgeText = channel.unary_unary(
-                '/firetrial.judge.v1.JudgeService/JudgeText',
-                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeTextRequest.SerializeToString,
-                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeTextResponse.FromString,
+        self.ScoreText = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/ScoreText',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextResponse.FromString,
+                _registered_method=True)
+        self.JudgeRun = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/JudgeRun',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeRunRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeRunResponse.FromString,
                 _registered_method=True)
         self.GetJudgement = channel.unary_unary(
                 '/firetrial.judge.v1.JudgeService/GetJudgement',
@@ -50,14 +55,46 @@ class JudgeServiceStub:
                 request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListJudgementsRequest.SerializeToString,
                 response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListJudgementsResponse.FromString,
                 _registered_method=True)
+        self.WatchJudgements = channel.unary_stream(
+                '/firetrial.judge.v1.JudgeService/WatchJudgements',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.WatchJudgementsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.WatchJudgementsResponse.FromString,
+                _registered_method=True)
+        self.GradeSubmission = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/GradeSubmission',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GradeSubmissionRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GradeSubmissionResponse.FromString,
+                _registered_method=True)
+        self.Calibrate = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/Calibrate',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.CalibrateRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.CalibrateResponse.FromString,
+                _registered_method=True)
+        self.GetCalibration = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/GetCalibration',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GetCalibrationRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GetCalibrationResponse.FromString,
+                _registered_method=True)
+        self.ListCalibrations = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/ListCalibrations',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsResponse.FromString,
+                _registered_method=True)
 
 
 class JudgeServiceServicer:
-    """Owns judgements.
+    """Owns judgements, grades and calibrations.
     """
 
-    def JudgeText(self, request, context):
+    def ScoreText(self, request, context):
         """Judges two texts now, without a run; nothing is kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def JudgeRun(self, request, context):
+        """Judges a concluded run (again) under a configuration of the caller's; the run's own judgement stays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -75,13 +112,51 @@ class JudgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchJudgements(self, request, context):
+        """Every judgement from now on; with an experiment id, those of its runs that there are, too.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GradeSubmission(self, request, context):
+        """Grades a submission's files under a rubric.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Calibrate(self, request, context):
+        """Measures a judge configuration against people's labels and keeps the result.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetCalibration(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCalibrations(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_JudgeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'JudgeText': grpc.unary_unary_rpc_method_handler(
-                    servicer.JudgeText,
-                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeTextRequest.FromString,
-                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeTextResponse.SerializeToString,
+            'ScoreText': grpc.unary_unary_rpc_method_handler(
+                    servicer.ScoreText,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextResponse.SerializeToString,
+            ),
+            'JudgeRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.JudgeRun,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeRunRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeRunResponse.SerializeToString,
             ),
             'GetJudgement': grpc.unary_unary_rpc_method_handler(
                     servicer.GetJudgement,
@@ -93,6 +168,31 @@ def add_JudgeServiceServicer_to_server(servicer, server):
                     request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListJudgementsRequest.FromString,
                     response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListJudgementsResponse.SerializeToString,
             ),
+            'WatchJudgements': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchJudgements,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.WatchJudgementsRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.WatchJudgementsResponse.SerializeToString,
+            ),
+            'GradeSubmission': grpc.unary_unary_rpc_method_handler(
+                    servicer.GradeSubmission,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GradeSubmissionRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GradeSubmissionResponse.SerializeToString,
+            ),
+            'Calibrate': grpc.unary_unary_rpc_method_handler(
+                    servicer.Calibrate,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.CalibrateRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.CalibrateResponse.SerializeToString,
+            ),
+            'GetCalibration': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetCalibration,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GetCalibrationRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GetCalibrationResponse.SerializeToString,
+            ),
+            'ListCalibrations': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCalibrations,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'firetrial.judge.v1.JudgeService', rpc_method_handlers)
@@ -102,11 +202,11 @@ def add_JudgeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class JudgeService:
-    """Owns judgements.
+    """Owns judgements, grades and calibrations.
     """
 
     @staticmethod
-    def JudgeText(request,
+    def ScoreText(request,
             target,
             options=(),
             channel_credentials=None,
@@ -119,9 +219,36 @@ class JudgeService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/firetrial.judge.v1.JudgeService/JudgeText',
-            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeTextRequest.SerializeToString,
-            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeTextResponse.FromString,
+            '/firetrial.judge.v1.JudgeService/ScoreText',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def JudgeRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/JudgeRun',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeRunRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.JudgeRunResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -176,6 +303,141 @@ class JudgeService:
             '/firetrial.judge.v1.JudgeService/ListJudgements',
             firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListJudgementsRequest.SerializeToString,
             firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListJudgementsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchJudgements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/WatchJudgements',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.WatchJudgementsRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.WatchJudgementsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GradeSubmission(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/GradeSubmission',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GradeSubmissionRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GradeSubmissionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Calibrate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/Calibrate',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.CalibrateRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.CalibrateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetCalibration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/GetCalibration',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GetCalibrationRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.GetCalibrationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCalibrations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/ListCalibrations',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsResponse.FromString,
             options,
             channel_credentials,
             insecure,

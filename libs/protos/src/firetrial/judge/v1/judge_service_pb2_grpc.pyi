@@ -27,37 +27,65 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class JudgeServiceStub:
-    """Owns judgements."""
+    """Owns judgements, grades and calibrations."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> JudgeServiceAsyncStub: ...
-    JudgeText: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.JudgeTextRequest, _judge_service_pb2.JudgeTextResponse]
+    ScoreText: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.ScoreTextRequest, _judge_service_pb2.ScoreTextResponse]
     """Judges two texts now, without a run; nothing is kept."""
+    JudgeRun: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.JudgeRunRequest, _judge_service_pb2.JudgeRunResponse]
+    """Judges a concluded run (again) under a configuration of the caller's; the run's own judgement stays."""
     GetJudgement: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.GetJudgementRequest, _judge_service_pb2.GetJudgementResponse]
     ListJudgements: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.ListJudgementsRequest, _judge_service_pb2.ListJudgementsResponse]
+    WatchJudgements: _grpc.UnaryStreamMultiCallable[_judge_service_pb2.WatchJudgementsRequest, _judge_service_pb2.WatchJudgementsResponse]
+    """Every judgement from now on; with an experiment id, those of its runs that there are, too."""
+    GradeSubmission: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.GradeSubmissionRequest, _judge_service_pb2.GradeSubmissionResponse]
+    """Grades a submission's files under a rubric."""
+    Calibrate: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.CalibrateRequest, _judge_service_pb2.CalibrateResponse]
+    """Measures a judge configuration against people's labels and keeps the result."""
+    GetCalibration: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.GetCalibrationRequest, _judge_service_pb2.GetCalibrationResponse]
+    ListCalibrations: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.ListCalibrationsRequest, _judge_service_pb2.ListCalibrationsResponse]
 
 @_typing.type_check_only
 class JudgeServiceAsyncStub(JudgeServiceStub):
-    """Owns judgements."""
+    """Owns judgements, grades and calibrations."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    JudgeText: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.JudgeTextRequest, _judge_service_pb2.JudgeTextResponse]  # type: ignore[assignment]
+    ScoreText: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.ScoreTextRequest, _judge_service_pb2.ScoreTextResponse]  # type: ignore[assignment]
     """Judges two texts now, without a run; nothing is kept."""
+    JudgeRun: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.JudgeRunRequest, _judge_service_pb2.JudgeRunResponse]  # type: ignore[assignment]
+    """Judges a concluded run (again) under a configuration of the caller's; the run's own judgement stays."""
     GetJudgement: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.GetJudgementRequest, _judge_service_pb2.GetJudgementResponse]  # type: ignore[assignment]
     ListJudgements: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.ListJudgementsRequest, _judge_service_pb2.ListJudgementsResponse]  # type: ignore[assignment]
+    WatchJudgements: _aio.UnaryStreamMultiCallable[_judge_service_pb2.WatchJudgementsRequest, _judge_service_pb2.WatchJudgementsResponse]  # type: ignore[assignment]
+    """Every judgement from now on; with an experiment id, those of its runs that there are, too."""
+    GradeSubmission: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.GradeSubmissionRequest, _judge_service_pb2.GradeSubmissionResponse]  # type: ignore[assignment]
+    """Grades a submission's files under a rubric."""
+    Calibrate: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.CalibrateRequest, _judge_service_pb2.CalibrateResponse]  # type: ignore[assignment]
+    """Measures a judge configuration against people's labels and keeps the result."""
+    GetCalibration: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.GetCalibrationRequest, _judge_service_pb2.GetCalibrationResponse]  # type: ignore[assignment]
+    ListCalibrations: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.ListCalibrationsRequest, _judge_service_pb2.ListCalibrationsResponse]  # type: ignore[assignment]
 
 class JudgeServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Owns judgements."""
+    """Owns judgements, grades and calibrations."""
 
     @_abc_1.abstractmethod
-    def JudgeText(
+    def ScoreText(
         self,
-        request: _judge_service_pb2.JudgeTextRequest,
+        request: _judge_service_pb2.ScoreTextRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_judge_service_pb2.JudgeTextResponse, _abc.Awaitable[_judge_service_pb2.JudgeTextResponse]]:
+    ) -> _typing.Union[_judge_service_pb2.ScoreTextResponse, _abc.Awaitable[_judge_service_pb2.ScoreTextResponse]]:
         """Judges two texts now, without a run; nothing is kept."""
+
+    @_abc_1.abstractmethod
+    def JudgeRun(
+        self,
+        request: _judge_service_pb2.JudgeRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_judge_service_pb2.JudgeRunResponse, _abc.Awaitable[_judge_service_pb2.JudgeRunResponse]]:
+        """Judges a concluded run (again) under a configuration of the caller's; the run's own judgement stays."""
 
     @_abc_1.abstractmethod
     def GetJudgement(
@@ -72,5 +100,43 @@ class JudgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _judge_service_pb2.ListJudgementsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_judge_service_pb2.ListJudgementsResponse, _abc.Awaitable[_judge_service_pb2.ListJudgementsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def WatchJudgements(
+        self,
+        request: _judge_service_pb2.WatchJudgementsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_judge_service_pb2.WatchJudgementsResponse], _abc.AsyncIterator[_judge_service_pb2.WatchJudgementsResponse]]:
+        """Every judgement from now on; with an experiment id, those of its runs that there are, too."""
+
+    @_abc_1.abstractmethod
+    def GradeSubmission(
+        self,
+        request: _judge_service_pb2.GradeSubmissionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_judge_service_pb2.GradeSubmissionResponse, _abc.Awaitable[_judge_service_pb2.GradeSubmissionResponse]]:
+        """Grades a submission's files under a rubric."""
+
+    @_abc_1.abstractmethod
+    def Calibrate(
+        self,
+        request: _judge_service_pb2.CalibrateRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_judge_service_pb2.CalibrateResponse, _abc.Awaitable[_judge_service_pb2.CalibrateResponse]]:
+        """Measures a judge configuration against people's labels and keeps the result."""
+
+    @_abc_1.abstractmethod
+    def GetCalibration(
+        self,
+        request: _judge_service_pb2.GetCalibrationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_judge_service_pb2.GetCalibrationResponse, _abc.Awaitable[_judge_service_pb2.GetCalibrationResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListCalibrations(
+        self,
+        request: _judge_service_pb2.ListCalibrationsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_judge_service_pb2.ListCalibrationsResponse, _abc.Awaitable[_judge_service_pb2.ListCalibrationsResponse]]: ...
 
 def add_JudgeServiceServicer_to_server(servicer: JudgeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

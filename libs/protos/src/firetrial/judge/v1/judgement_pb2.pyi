@@ -61,6 +61,11 @@ class Judgement(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     JUDGED_AT_FIELD_NUMBER: _builtins.int
     QUALITY_FIELD_NUMBER: _builtins.int
+    PAIRS_FIELD_NUMBER: _builtins.int
+    FLAGS_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
+    CORE_IDEA_FIELD_NUMBER: _builtins.int
+    CALIBRATION_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"j-" and a hash of run, conclusion, ground truth and judge configuration."""
     run_id: _builtins.str
@@ -70,6 +75,10 @@ class Judgement(_message.Message):
     """sha256 over everything that can change a verdict: backend, model, mode, prompt version."""
     quality: _builtins.str
     """What is known of the judge's own quality, for people to read."""
+    core_idea: _builtins.str
+    """What was judged instead of the whole conclusion; empty where that was not asked for."""
+    calibration_id: _builtins.str
+    """The calibration that speaks for this judge configuration; empty where there is none."""
     @_builtins.property
     def config(self) -> _plan_pb2.JudgeConfig: ...
     @_builtins.property
@@ -86,6 +95,18 @@ class Judgement(_message.Message):
     def usage(self) -> Global___JudgeUsage: ...
     @_builtins.property
     def judged_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def pairs(self) -> _containers.RepeatedCompositeFieldContainer[Global___MatchPair]:
+        """Which claims of the two sides match, in set mode."""
+
+    @_builtins.property
+    def flags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Facts that a reader of the scores must know, for example "judge_manipulation" or "claims_capped"."""
+
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in words, one line each."""
+
     def __init__(
         self,
         *,
@@ -100,14 +121,41 @@ class Judgement(_message.Message):
         usage: Global___JudgeUsage | None = ...,
         judged_at: _timestamp_pb2.Timestamp | None = ...,
         quality: _builtins.str = ...,
+        pairs: _abc.Iterable[Global___MatchPair] | None = ...,
+        flags: _abc.Iterable[_builtins.str] | None = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
+        core_idea: _builtins.str = ...,
+        calibration_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "judged_at", b"judged_at", "scores", b"scores", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claims", b"agent_claims", "config", b"config", "config_hash", b"config_hash", "id", b"id", "judged_at", b"judged_at", "quality", b"quality", "run_id", b"run_id", "scores", b"scores", "task_id", b"task_id", "truth_claims", b"truth_claims", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claims", b"agent_claims", "calibration_id", b"calibration_id", "config", b"config", "config_hash", b"config_hash", "core_idea", b"core_idea", "flags", b"flags", "id", b"id", "judged_at", b"judged_at", "notes", b"notes", "pairs", b"pairs", "quality", b"quality", "run_id", b"run_id", "scores", b"scores", "task_id", b"task_id", "truth_claims", b"truth_claims", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Judgement: _TypeAlias = Judgement  # noqa: Y015
+
+@_typing.final
+class MatchPair(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_CLAIM_ID_FIELD_NUMBER: _builtins.int
+    TRUTH_CLAIM_ID_FIELD_NUMBER: _builtins.int
+    agent_claim_id: _builtins.str
+    truth_claim_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        agent_claim_id: _builtins.str = ...,
+        truth_claim_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claim_id", b"agent_claim_id", "truth_claim_id", b"truth_claim_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MatchPair: _TypeAlias = MatchPair  # noqa: Y015
 
 @_typing.final
 class ClaimVerdict(_message.Message):
@@ -121,6 +169,8 @@ class ClaimVerdict(_message.Message):
     START_FIELD_NUMBER: _builtins.int
     END_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
+    VOTES_FIELD_NUMBER: _builtins.int
+    FLIP_RATE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique within its side, for example "a1" or "t1"."""
     text: _builtins.str
@@ -132,6 +182,12 @@ class ClaimVerdict(_message.Message):
     """Span of the claim's sentence in its own text, in characters."""
     end: _builtins.int
     kind: _builtins.str
+    flip_rate: _builtins.float
+    """Share of the votes that differ from the verdict, 0 to 1; unset where there was one vote."""
+    @_builtins.property
+    def votes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Vote]:
+        """What each judge of the panel said, each time; empty where one judged once."""
+
     def __init__(
         self,
         *,
@@ -143,14 +199,45 @@ class ClaimVerdict(_message.Message):
         start: _builtins.int = ...,
         end: _builtins.int = ...,
         kind: _builtins.str = ...,
+        votes: _abc.Iterable[Global___Vote] | None = ...,
+        flip_rate: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "flip_rate", b"flip_rate"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "end", b"end", "evidence", b"evidence", "flip_rate", b"flip_rate", "id", b"id", "kind", b"kind", "rationale", b"rationale", "start", b"start", "text", b"text", "verdict", b"verdict", "votes", b"votes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__flip_rate: _TypeAlias = _typing.Literal["flip_rate"]  # noqa: Y015
+    _WhichOneofArgType__flip_rate: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__flip_rate) -> _WhichOneofReturnType__flip_rate | None: ...
+
+Global___ClaimVerdict: _TypeAlias = ClaimVerdict  # noqa: Y015
+
+@_typing.final
+class Vote(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JUDGE_FIELD_NUMBER: _builtins.int
+    REPEAT_FIELD_NUMBER: _builtins.int
+    VERDICT_FIELD_NUMBER: _builtins.int
+    judge: _builtins.str
+    """The judge's model, or "offline"."""
+    repeat: _builtins.int
+    """1-based."""
+    verdict: Global___Verdict.ValueType
+    def __init__(
+        self,
+        *,
+        judge: _builtins.str = ...,
+        repeat: _builtins.int = ...,
+        verdict: Global___Verdict.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "evidence", b"evidence", "id", b"id", "kind", b"kind", "rationale", b"rationale", "start", b"start", "text", b"text", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["judge", b"judge", "repeat", b"repeat", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ClaimVerdict: _TypeAlias = ClaimVerdict  # noqa: Y015
+Global___Vote: _TypeAlias = Vote  # noqa: Y015
 
 @_typing.final
 class Scores(_message.Message):
@@ -213,11 +300,16 @@ class JudgeUsage(_message.Message):
     PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
     COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
     COST_USD_FIELD_NUMBER: _builtins.int
+    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHE_HITS_FIELD_NUMBER: _builtins.int
     calls: _builtins.int
     prompt_tokens: _builtins.int
     completion_tokens: _builtins.int
     cost_usd: _builtins.float
     """Unset where the price is unknown."""
+    cached_tokens: _builtins.int
+    cache_hits: _builtins.int
+    """Answers that were taken from the cache instead of paid for."""
     def __init__(
         self,
         *,
@@ -225,10 +317,12 @@ class JudgeUsage(_message.Message):
         prompt_tokens: _builtins.int = ...,
         completion_tokens: _builtins.int = ...,
         cost_usd: _builtins.float | None = ...,
+        cached_tokens: _builtins.int = ...,
+        cache_hits: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cost_usd", b"cost_usd"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "calls", b"calls", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cache_hits", b"cache_hits", "cached_tokens", b"cached_tokens", "calls", b"calls", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cost_usd: _TypeAlias = _typing.Literal["cost_usd"]  # noqa: Y015
     _WhichOneofArgType__cost_usd: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd"]  # noqa: Y015

@@ -147,32 +147,80 @@ class JudgeConfig(_message.Message):
         """Same as MODE_TEXT."""
         MODE_TEXT: JudgeConfig._Mode.ValueType  # 1
         """Each claim against the other side's whole text, in two passes."""
+        MODE_SET: JudgeConfig._Mode.ValueType  # 2
+        """Each claim against the other side's claims, which also gives the pairs that match."""
 
     class Mode(_Mode, metaclass=_ModeEnumTypeWrapper): ...
     MODE_UNSPECIFIED: JudgeConfig.Mode.ValueType  # 0
     """Same as MODE_TEXT."""
     MODE_TEXT: JudgeConfig.Mode.ValueType  # 1
     """Each claim against the other side's whole text, in two passes."""
+    MODE_SET: JudgeConfig.Mode.ValueType  # 2
+    """Each claim against the other side's claims, which also gives the pairs that match."""
+
+    class _Convention:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ConventionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[JudgeConfig._Convention.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        CONVENTION_UNSPECIFIED: JudgeConfig._Convention.ValueType  # 0
+        """Same as CONVENTION_UNDEFINED."""
+        CONVENTION_UNDEFINED: JudgeConfig._Convention.ValueType  # 1
+        CONVENTION_RAGCHECKER: JudgeConfig._Convention.ValueType  # 2
+        """0, as RAGChecker computes them."""
+
+    class Convention(_Convention, metaclass=_ConventionEnumTypeWrapper):
+        """What metrics are where a side has no claim."""
+
+    CONVENTION_UNSPECIFIED: JudgeConfig.Convention.ValueType  # 0
+    """Same as CONVENTION_UNDEFINED."""
+    CONVENTION_UNDEFINED: JudgeConfig.Convention.ValueType  # 1
+    CONVENTION_RAGCHECKER: JudgeConfig.Convention.ValueType  # 2
+    """0, as RAGChecker computes them."""
 
     BACKEND_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
     MODE_FIELD_NUMBER: _builtins.int
+    CORE_IDEA_FIELD_NUMBER: _builtins.int
+    PANEL_FIELD_NUMBER: _builtins.int
+    JUDGE_REPEATS_FIELD_NUMBER: _builtins.int
+    CONVENTION_FIELD_NUMBER: _builtins.int
+    MAX_COST_USD_FIELD_NUMBER: _builtins.int
     backend: Global___JudgeConfig.Backend.ValueType
     model: _builtins.str
     """The model's name at the judge's endpoint; empty for the offline backend."""
     mode: Global___JudgeConfig.Mode.ValueType
+    core_idea: _builtins.bool
+    """Judge a summary of the conclusion's core idea instead of the whole, as the official evaluation does."""
+    judge_repeats: _builtins.int
+    """How often each judge judges, 1 to 9. 0 means 1."""
+    convention: Global___JudgeConfig.Convention.ValueType
+    max_cost_usd: _builtins.float
+    """What the judging of one experiment may cost. Unset: no cap."""
+    @_builtins.property
+    def panel(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Further models that judge beside `model`; the majority decides each claim."""
+
     def __init__(
         self,
         *,
         backend: Global___JudgeConfig.Backend.ValueType = ...,
         model: _builtins.str = ...,
         mode: Global___JudgeConfig.Mode.ValueType = ...,
+        core_idea: _builtins.bool = ...,
+        panel: _abc.Iterable[_builtins.str] | None = ...,
+        judge_repeats: _builtins.int = ...,
+        convention: Global___JudgeConfig.Convention.ValueType = ...,
+        max_cost_usd: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "max_cost_usd", b"max_cost_usd"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backend", b"backend", "mode", b"mode", "model", b"model"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "backend", b"backend", "convention", b"convention", "core_idea", b"core_idea", "judge_repeats", b"judge_repeats", "max_cost_usd", b"max_cost_usd", "mode", b"mode", "model", b"model", "panel", b"panel"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__max_cost_usd: _TypeAlias = _typing.Literal["max_cost_usd"]  # noqa: Y015
+    _WhichOneofArgType__max_cost_usd: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_cost_usd) -> _WhichOneofReturnType__max_cost_usd | None: ...
 
 Global___JudgeConfig: _TypeAlias = JudgeConfig  # noqa: Y015
 
