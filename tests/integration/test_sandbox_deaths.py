@@ -7,7 +7,6 @@ import json
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -63,7 +62,7 @@ class Runner:
         return self.popen.stdout.readline().decode().strip()
 
     def kill(self) -> None:
-        self.popen.send_signal(signal.SIGKILL)
+        self.popen.kill()
         self.popen.wait()
         assert self.popen.stdout is not None
         self.popen.stdout.close()
@@ -85,6 +84,23 @@ class Runner:
         return self.living() == []
 
 
+Start = Callable[[str, Path], Runner]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts runners, and leaves none."""
+    started: list[Runner] = []
+
+    def start(kind: str, workspace: Path) -> Runner:
+        started.append(Runner(kind, workspace))
+        return started[-1]
+
+    yield start
+    for runner in started:
+        runner.kill()
+
+
 def within(seconds: float, ready: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + seconds
     while not ready():
@@ -98,8 +114,8 @@ async def left_by(rig: Rig, runner: Runner) -> list[str]:
     return [left.what for left in await rig.sandbox.leftovers() if left.lease == runner.lease]
 
 
-async def test_sigkill_of_the_runner_ends_its_commands(tmp_path: Path) -> None:
-    runner = Runner("bubblewrap", tmp_path / "w")
+async def test_sigkill_of_the_runner_ends_its_commands(tmp_path: Path, start: Start) -> None:
+    runner = start("bubblewrap", tmp_path / "w")
     assert runner.read_line() == "up"
     assert within(5, lambda: len([line for line in runner.living() if line.startswith("sleep")]) == 3)
     runner.kill()
@@ -110,8 +126,8 @@ async def test_sigkill_of_the_runner_ends_its_commands(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("docker")
-async def test_sigkill_of_the_runner_and_the_reaper_end_a_container(tmp_path: Path) -> None:
-    runner = Runner("docker", tmp_path / "w")
+async def test_sigkill_of_the_runner_and_the_reaper_end_a_container(tmp_path: Path, start: Start) -> None:
+    runner = start("docker", tmp_path / "w")
     assert runner.read_line() == "up"
     runner.kill()
     rig = make_rig("docker")
@@ -125,11 +141,11 @@ async def test_sigkill_of_the_runner_and_the_reaper_end_a_container(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker"))])
-async def test_sigkill_at_any_moment_of_a_start(tmp_path: Path, kind: str) -> None:
+async def test_sigkill_at_any_moment_of_a_start(tmp_path: Path, kind: str, start: Start) -> None:
     rig = make_rig(kind)
     step = 0.003 if kind == "bubblewrap" else 0.05
     for number in range(15):
-        runner = Runner(kind, tmp_path / f"w{number}")
+        runner = start(kind, tmp_path / f"w{number}")
         await asyncio.sleep(number * step)
         runner.kill()
         await asyncio.sleep(0.05)

@@ -1,0 +1,34 @@
+"""The runner's settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from firetrial_kit.settings import SettingsError
+from firetrial_runner.config import RunnerSettings
+
+
+def test_defaults_fit_the_machine() -> None:
+    settings = RunnerSettings.from_env({}, "runner")
+    assert (settings.pool, settings.slots, settings.sandbox) == ("default", 2, "auto")
+    most, default = settings.most(), settings.default()
+    assert list(default.faults(most, "default")) == []
+    assert most.memory_bytes > 0
+    assert list(default.limits(default).faults()) == []
+
+
+def test_a_most_below_the_default_lowers_it() -> None:
+    settings = RunnerSettings.from_env({"FIRETRIAL_RUNNER_MAX_WALL_S": "60"}, "runner")
+    assert settings.most().wall_s == settings.default().wall_s == 60
+
+
+def test_every_bad_variable_at_once() -> None:
+    environ = {
+        "FIRETRIAL_RUNNER_POOL": "GPU pool",
+        "FIRETRIAL_SLOTS": "0",
+        "FIRETRIAL_RUNNER_SANDBOX": "vm",
+    }
+    with pytest.raises(SettingsError) as caught:
+        RunnerSettings.from_env(environ, "runner")
+    for name in environ:
+        assert name in str(caught.value)
