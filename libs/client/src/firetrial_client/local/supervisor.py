@@ -1,6 +1,6 @@
 """The supervisor behind `firetrial up`: starts everything in order, keeps it running, ends it in order.
 
-python -m firetrial_client.local.supervisor '{"home": …}'    # what a detached `up` starts
+python -m firetrial_client.local '{"home": …}'    # what a detached `up` starts
 """
 
 from __future__ import annotations
@@ -155,24 +155,8 @@ def spawn(options: Options) -> subprocess.Popen[bytes]:
     """Start a supervisor that outlives this process; its words go to its log."""
     home = Home(Path(options.home))
     home.prepare()
-    argv = [sys.executable, "-m", "firetrial_client.local.supervisor", json.dumps(asdict(options))]
+    argv = [sys.executable, "-m", "firetrial_client.local", json.dumps(asdict(options))]
     with (home.logs / "supervisor.log").open("ab") as log:
         return subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-
-
-def _main() -> int:
-    def say(line: str) -> None:
-        sys.stderr.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {line}\n")
-        sys.stderr.flush()
-
-    try:
-        return Supervisor(Options(**json.loads(sys.argv[1])), say).run()
-    except StartError as error:
-        say(str(error))
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(_main())

@@ -172,7 +172,8 @@ class _Jail:
             self._spawn(tell, gate)
             os.close(tell)
             tell = -1
-            root = await asyncio.to_thread(_child_pid, self._told)
+            # The thread has a handle of its own: it may outlive a start that is cancelled.
+            root = await asyncio.to_thread(_child_pid, os.dup(self._told))
             if root is None:
                 raise _unavailable(await asyncio.to_thread(self._last_words))
             try:
@@ -217,6 +218,7 @@ class _Jail:
 
         spec, inside = self._spec, view.UID_INSIDE if self._uid is None else self._uid
         options = [*view.namespaces(self._uid), *view.system(), *view.private(spec.limits)]
+        options += view.interpreter()
         options += ["--perms", "0444", "--ro-bind-data", file(_launcher()), view.LAUNCHER]
         passwd = f"agent:x:{inside}:{inside}:agent:{HOME}:/bin/sh\n".encode()
         options += ["--perms", "0444", "--ro-bind-data", file(passwd), "/etc/passwd"]
@@ -307,15 +309,11 @@ def _launcher() -> bytes:
     return resources.files("firetrial_runner.sandbox").joinpath("launch.py").read_bytes()
 
 
-def _child_pid(fd: int) -> int | None:
+def _child_pid(handle: int) -> int | None:
     """The host's pid of the sandbox's process 1, or None when bubblewrap gave up before."""
-    line = b""
-    while not line.endswith(b"\n"):
-        part = os.read(fd, 1)
-        if not part:
-            return None
-        line += part
-    return int(json.loads(line)["child-pid"])
+    with open(handle, "rb", buffering=0) as told:
+        line = told.readline()
+    return int(json.loads(line)["child-pid"]) if line else None
 
 
 def _working_cgroups() -> Cgroups | None:

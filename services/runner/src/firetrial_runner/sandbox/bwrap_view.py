@@ -39,7 +39,7 @@ def namespaces(uid: int | None) -> list[str]:
 
 
 def system() -> Iterator[str]:
-    """The host's programs, this Python, and the harmless part of /etc."""
+    """The host's programs and the harmless part of /etc."""
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():
@@ -49,6 +49,10 @@ def system() -> Iterator[str]:
     for name in _ETC:
         if Path(name).exists():
             yield from bind("--ro-bind", Path(name), name)
+
+
+def interpreter() -> Iterator[str]:
+    """This Python and its packages; after `private`, which would hide one under /tmp or the home."""
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         if not PurePosixPath(prefix).is_relative_to("/usr"):
             yield from bind("--ro-bind", Path(prefix), prefix)
