@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
-PROBE = "import asyncio; from firetrial_runner.sandbox.bwrap import BwrapSandbox as B; asyncio.run(B.create().probe())"
+PROBE = """
+import asyncio
+from firetrial_runner.sandbox.bwrap import BwrapSandbox
+asyncio.run(BwrapSandbox.create().probe())
+"""
 
 
 @pytest.mark.needs("bwrap")
