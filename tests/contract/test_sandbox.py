@@ -195,6 +195,19 @@ async def test_running_commands_are_known_by_run_and_lease(rig: Rig, workspace: 
     assert await rig.sandbox.reap({one.lease, two.lease}) == []
 
 
+@pytest.mark.parametrize("moment", [0, 1, 5, 20, 60, 200])
+async def test_a_start_that_is_cancelled_leaves_nothing(rig: Rig, workspace: Path, moment: int) -> None:
+    starting = asyncio.create_task(rig.sandbox.start(rig.spec("sleep", workspace)))
+    await asyncio.sleep(moment / 1000)
+    starting.cancel()
+    try:
+        process = await starting
+    except asyncio.CancelledError:
+        assert await rig.left() == []
+    else:
+        await process.aclose()
+
+
 async def test_many_at_once(rig: Rig, tmp_path: Path) -> None:
     async def run(number: int) -> bytes:
         workspace = tmp_path / str(number)

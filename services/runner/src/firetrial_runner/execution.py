@@ -76,7 +76,7 @@ class Execution:
 
     async def _fetch(self, ref: ObjectRef, to: Path) -> Path:
         found = hashlib.sha256()
-        with await asyncio.to_thread(to.open, "wb") as file:
+        with to.open("wb") as file:
             async for piece in self.objects.stream(ref.uri):
                 found.update(piece)
                 await asyncio.to_thread(file.write, piece)

@@ -18,7 +18,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -41,6 +43,7 @@ from firetrial_runner.sandbox.supervise import LocalProcess
 
 _NAME = "bubblewrap"
 _PROBE = "probe"
+_DYING_S = 5.0
 
 _SETTINGS = (  # under /proc/sys, the value that refuses, the cure
     ("kernel/unprivileged_userns_clone", "0", "sudo sysctl kernel.unprivileged_userns_clone=1"),
@@ -153,6 +156,7 @@ class _Jail:
         self._popen: subprocess.Popen[bytes] | None = None
         self._meter: Meter | None = None
         self._told = -1  # bubblewrap's own account of the run, one JSON object a line
+        self._root = -1  # a handle on the sandbox's process 1, with which all in it dies
 
     @property
     def popen(self) -> subprocess.Popen[bytes]:
@@ -177,6 +181,7 @@ class _Jail:
             if root is None:
                 raise _unavailable(await asyncio.to_thread(self._last_words))
             try:
+                self._root = os.pidfd_open(root)
                 self._limit(root)
             except FileExistsError as e:
                 why = f"{self._spec.run_key} is already here, under the same lease"
@@ -270,7 +275,10 @@ class _Jail:
         return stderr.decode(errors="replace").strip() or f"bwrap exited with {self.popen.returncode}"
 
     def kill(self) -> None:
-        self.popen.kill()  # the rest dies with it
+        self.popen.kill()
+        if self._root >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._root, signal.SIGKILL)
         if self._cgroup is not None:
             self._cgroup.kill()
 
@@ -288,17 +296,22 @@ class _Jail:
         return stderr_head.decode(errors="replace").strip() or f"bwrap exited with {returncode}"
 
     def cleanup(self) -> None:
-        if self._told >= 0:
-            os.close(self._told)
-            self._told = -1
+        for handle in (self._told, self._root):
+            if handle >= 0:
+                os.close(handle)
+        self._told = self._root = -1
         if self._cgroup is not None:
             self._cgroup.remove()
 
     def abandon(self) -> None:
-        """Undo an `open` that failed."""
+        """Undo an `open` that did not come to its end."""
         if self._popen is not None:
-            self._popen.kill()
+            self.kill()
             self._popen.wait()
+            # Process 1 may not be known yet, nor know yet that it is to die with bubblewrap.
+            deadline = time.monotonic() + _DYING_S
+            while kill_marked({self._spec.lease}, self._spec.run_key) and time.monotonic() < deadline:
+                time.sleep(0.005)
             for pipe in (self._popen.stdout, self._popen.stderr):
                 if pipe is not None:
                     pipe.close()

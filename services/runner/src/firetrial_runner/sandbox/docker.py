@@ -9,6 +9,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import docker
@@ -70,6 +71,16 @@ class DockerSandbox:
             raise SandboxError(NAME, f"the engine does not answer: {e}", "Start Docker") from e
 
     async def start(self, spec: SandboxSpec) -> DockerProcess:
+        starting = asyncio.create_task(self._start(spec))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # The engine goes on with what it was asked for: see it through, and undo it.
+            with suppress(SandboxError):
+                await (await starting).aclose()
+            raise
+
+    async def _start(self, spec: SandboxSpec) -> DockerProcess:
         uid = uid_for(spec.run_key)
         if uid is not None:
             await asyncio.to_thread(hand_over, spec.workspace, uid)
@@ -79,15 +90,13 @@ class DockerSandbox:
             container = await asyncio.to_thread(self._create, spec, uid)
             attached = await asyncio.to_thread(container.attach_socket, params=_ATTACH)
             await asyncio.to_thread(container.start)
-            return DockerProcess(container, attached, spec.limits, spec.workspace)
-        except BaseException as e:
+        except FAULTS as e:
             if attached is not None:
                 detach(attached)
             if container is not None:
-                await asyncio.shield(asyncio.to_thread(remove, container))
-            if isinstance(e, FAULTS):
-                raise SandboxError(NAME, f"cannot start {spec.run_key}: {e}", "See the engine's log") from e
-            raise
+                await asyncio.to_thread(remove, container)
+            raise SandboxError(NAME, f"cannot start {spec.run_key}: {e}", "See the engine's log") from e
+        return DockerProcess(container, attached, spec.limits, spec.workspace)
 
     def _create(self, spec: SandboxSpec, uid: int | None) -> Any:
         limits = spec.limits
