@@ -1,25 +1,50 @@
+# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it, so that the CLI starts fast
 """Commands that the analyzer adds to `firetrial`."""
 
 import json
-from pathlib import Path
-from typing import NoReturn
 
 import click
 
-NOT_YET = 3
+from firetrial_kit.errors import Fault, FiretrialError, check, invalid
+
+_MAX_BYTES = 256 * 1024 * 1024
+
+
+class Refused(click.ClickException):
+    """Bad input: exit code 2, as for bad usage."""
+
+    exit_code = 2
 
 
 @click.command("process-metrics")
-@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-def process_metrics(file: Path, as_json: bool) -> NoReturn:
-    """How an agent explored and improved, from FILE. Not yet: exits with 3."""
-    message = f"process metrics are not computed yet, {file.name} was not read"
-    if as_json:
-        click.echo(json.dumps({"error": {"reason": "NOT_YET", "message": message}}))
-    else:
-        click.echo(message, err=True)
-    raise SystemExit(NOT_YET)
+def process_metrics(file: str, *, as_json: bool) -> None:
+    """How an agent explored and improved, from FILE (or -).
+
+    FILE holds {"embeddings": [[…], …], "baseline_embedding": […]}, one vector a step, or
+    {"val_primary_metrics": […], "baseline_primary_metric", "direction": "higher" or "lower", "p_best",
+    "p_worst": a number or "baseline"}, where null is a failed step, or both together.
+    """
+    from firetrial_analyzer.process_cli import lines, measure, read
+
+    try:
+        found = measure(read(_text(file)))
+    except FiretrialError as error:
+        raise Refused("\n       ".join(str(fault) for fault in error.faults) or error.message) from error
+    click.echo(json.dumps(found) if as_json else "\n".join(lines(found)))
+
+
+def _text(file: str) -> str:
+    """The text of a file or of standard input. Raises INVALID where it cannot be read or is too large."""
+    try:
+        with click.open_file(file, "rb") as stream:
+            data = stream.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise invalid("the file", [Fault("FILE", file, f"must be readable: {error.strerror}")]) from error
+    over = len(data) > _MAX_BYTES
+    check("the file", [Fault("FILE", file, f"must have at most {_MAX_BYTES} bytes")] if over else [])
+    return str(data, "utf-8", "replace").removeprefix("\ufeff")
 
 
 commands: list[click.Command] = [process_metrics]
