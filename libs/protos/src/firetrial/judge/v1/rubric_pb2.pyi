@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from firetrial.judge.v1 import judgement_pb2 as _judgement_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -101,6 +102,8 @@ class Grade(_message.Message):
     SCORE_BY_CATEGORY_FIELD_NUMBER: _builtins.int
     FAULTS_FIELD_NUMBER: _builtins.int
     GRADED_AT_FIELD_NUMBER: _builtins.int
+    CONFIG_HASH_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"g-" and a hash of submission, rubric and judge configuration."""
     rubric_sha256: _builtins.str
@@ -115,6 +118,8 @@ class Grade(_message.Message):
     """C1, C2 and C3 hold."""
     score: _builtins.float
     """The weighted mean over the tree, 0 to 1, for rubrics with weights."""
+    config_hash: _builtins.str
+    """sha256 over everything that can change a grade: model, endpoint, prompts, way of reading."""
     @_builtins.property
     def leaves(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeafGrade]: ...
     @_builtins.property
@@ -127,6 +132,8 @@ class Grade(_message.Message):
     def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def graded_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def usage(self) -> _judgement_pb2.JudgeUsage: ...
     def __init__(
         self,
         *,
@@ -143,10 +150,12 @@ class Grade(_message.Message):
         score_by_category: _abc.Mapping[_builtins.str, _builtins.float] | None = ...,
         faults: _abc.Iterable[_builtins.str] | None = ...,
         graded_at: _timestamp_pb2.Timestamp | None = ...,
+        config_hash: _builtins.str = ...,
+        usage: _judgement_pb2.JudgeUsage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "graded_at", b"graded_at", "passed", b"passed", "score", b"score", "strict", b"strict", "valid", b"valid"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "graded_at", b"graded_at", "passed", b"passed", "score", b"score", "strict", b"strict", "usage", b"usage", "valid", b"valid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "conditions", b"conditions", "faults", b"faults", "graded_at", b"graded_at", "id", b"id", "leaves", b"leaves", "passed", b"passed", "rubric_sha256", b"rubric_sha256", "score", b"score", "score_by_category", b"score_by_category", "strict", b"strict", "submission_sha256", b"submission_sha256", "valid", b"valid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "conditions", b"conditions", "config_hash", b"config_hash", "faults", b"faults", "graded_at", b"graded_at", "id", b"id", "leaves", b"leaves", "passed", b"passed", "rubric_sha256", b"rubric_sha256", "score", b"score", "score_by_category", b"score_by_category", "strict", b"strict", "submission_sha256", b"submission_sha256", "usage", b"usage", "valid", b"valid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__almost: _TypeAlias = _typing.Literal["almost"]  # noqa: Y015
     _WhichOneofArgType__almost: _TypeAlias = _typing.Literal["_almost", b"_almost"]  # noqa: Y015
@@ -202,6 +211,7 @@ class LeafGrade(_message.Message):
     SCORE_FIELD_NUMBER: _builtins.int
     RATIONALE_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
+    READING_FIELD_NUMBER: _builtins.int
     node_id: _builtins.str
     state: Global___LeafState.ValueType
     score: _builtins.float
@@ -211,6 +221,10 @@ class LeafGrade(_message.Message):
     def evidence(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Files of the submission, with the lines that were read: "code/train.py:10-42"."""
 
+    @_builtins.property
+    def reading(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Everything that the judge was shown for this question, in the same form."""
+
     def __init__(
         self,
         *,
@@ -219,10 +233,11 @@ class LeafGrade(_message.Message):
         score: _builtins.float | None = ...,
         rationale: _builtins.str = ...,
         evidence: _abc.Iterable[_builtins.str] | None = ...,
+        reading: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "evidence", b"evidence", "node_id", b"node_id", "rationale", b"rationale", "score", b"score", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "evidence", b"evidence", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "state", b"state"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
