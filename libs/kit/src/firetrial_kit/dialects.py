@@ -1,0 +1,191 @@
+"""The two ways in which models are asked: OpenAI's chat completions and Anthropic's messages.
+
+A dialect turns messages and a schema into a request, and a response into a `Reply`. Each knows several
+levels of structure, the strictest first; where an endpoint refuses one, the next is tried.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, cast
+
+import openai
+from openai.types.chat import ChatCompletion
+
+Schema = Mapping[str, Any]
+_ANTHROPIC_VERSION = "2023-06-01"
+_MOST_TOKENS = 16384  # Anthropic insists on a bound; every model in use there can write so much
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was paid for. `calls` counts answered requests; `cached_tokens` are part of the prompt's."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model wrote, what is wrong with it as an answer ("" if nothing), and what it cost."""
+
+    text: str
+    fault: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request; `temperature` is left to the model where it is None."""
+
+    model: str
+    messages: Sequence[Message]
+    schema: Schema
+    name: str
+    temperature: float | None = 0.0
+
+
+class Dialect(Protocol):
+    """How one kind of endpoint is spoken to."""
+
+    levels: int
+
+    async def send(self, client: openai.AsyncOpenAI, request: Request, level: int) -> Reply:
+        """Ask once. Raises what the client raises, and ValueError for a body that is no answer."""
+        ...
+
+
+class OpenAIDialect:
+    """Chat completions: by JSON schema, in JSON mode, or in plain text."""
+
+    _FORMATS = ("json_schema", "json_object", "text")
+    levels = len(_FORMATS)
+
+    async def send(self, client: openai.AsyncOpenAI, request: Request, level: int) -> Reply:
+        extra: dict[str, Any] = {} if request.temperature is None else {"temperature": request.temperature}
+        sent = [{"role": m.role, "content": m.content} for m in request.messages]
+        if self._FORMATS[level] == "json_schema":
+            shape = {"name": request.name, "schema": dict(request.schema), "strict": True}
+            extra["response_format"] = {"type": "json_schema", "json_schema": shape}
+        else:
+            sent.append({"role": "user", "content": _instruction(request.schema)})
+            if self._FORMATS[level] == "json_object":
+                extra["response_format"] = {"type": "json_object"}
+        completion = await client.chat.completions.create(
+            model=request.model, messages=cast("Any", sent), **extra
+        )
+        if not isinstance(completion, ChatCompletion):
+            raise ValueError("the endpoint's answer is no chat completion")  # noqa: TRY004 - retried as bad JSON is
+        return _completed(completion)
+
+
+def _completed(completion: ChatCompletion) -> Reply:
+    usage = _openai_usage(completion)
+    choices = completion.choices or []
+    if not choices or choices[0].message is None:
+        return Reply("", "the answer holds no message", usage)
+    choice = choices[0]
+    text = choice.message.content or ""
+    if getattr(choice.message, "refusal", None):
+        return Reply(text, "the model declined to answer", usage)
+    if choice.finish_reason == "length":
+        return Reply(text, "the answer was cut off: give a shorter one", usage)
+    return Reply(text, "" if text.strip() else "the answer is empty", usage)
+
+
+def _openai_usage(completion: ChatCompletion) -> Usage:
+    told = completion.usage
+    if told is None:
+        return Usage(calls=1)
+    details = told.prompt_tokens_details
+    cached = details.cached_tokens if details is not None else 0
+    return Usage(1, told.prompt_tokens or 0, told.completion_tokens or 0, cached or 0)
+
+
+class AnthropicDialect:
+    """Messages: by a tool that must be called with the answer, or in plain text."""
+
+    levels = 2
+
+    async def send(self, client: openai.AsyncOpenAI, request: Request, level: int) -> Reply:
+        body = _anthropic_body(request, by_tool=level == 0)
+        # The openai package carries it: its connections, time limits and errors serve this dialect as well.
+        headers = {"x-api-key": client.api_key, "anthropic-version": _ANTHROPIC_VERSION}
+        options: Any = {"headers": {**headers, "Authorization": openai.Omit()}}
+        answer = await client.post("/messages", cast_to=object, body=body, options=options)
+        if not isinstance(answer, dict) or not isinstance(answer.get("content"), list):
+            raise ValueError("the endpoint's answer is no message")  # noqa: TRY004 - retried as bad JSON is
+        return _messaged(answer)
+
+
+def _anthropic_body(request: Request, *, by_tool: bool) -> dict[str, Any]:
+    said = [{"role": m.role, "content": m.content} for m in request.messages if m.role != "system"]
+    body: dict[str, Any] = {
+        "model": request.model,
+        "max_tokens": _MOST_TOKENS,
+        "system": "\n\n".join(m.content for m in request.messages if m.role == "system"),
+        "messages": said,
+    }
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if by_tool:
+        body["tools"] = [{"name": request.name, "input_schema": dict(request.schema)}]
+        body["tool_choice"] = {"type": "tool", "name": request.name}
+    else:
+        said.append({"role": "user", "content": _instruction(request.schema)})
+    return body
+
+
+def _messaged(answer: Mapping[str, Any]) -> Reply:
+    usage = _anthropic_usage(answer.get("usage"))
+    blocks = [block for block in answer["content"] if isinstance(block, dict)]
+    called = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
+    said = [str(block.get("text", "")) for block in blocks if block.get("type") == "text"]
+    text = json.dumps(called[0], ensure_ascii=False) if len(called) == 1 else "".join(said)
+    fault = {
+        "max_tokens": "the answer was cut off: give a shorter one",
+        "refusal": "the model declined to answer",
+    }.get(str(answer.get("stop_reason")), "" if text.strip() else "the answer is empty")
+    if len(called) > 1:
+        fault = "it holds several answers"
+    return Reply(text, fault, usage)
+
+
+def _anthropic_usage(told: object) -> Usage:
+    if not isinstance(told, dict):
+        return Usage(calls=1)
+    cached = _count(told, "cache_read_input_tokens")
+    prompt = _count(told, "input_tokens") + cached + _count(told, "cache_creation_input_tokens")
+    return Usage(1, prompt, _count(told, "output_tokens"), cached)
+
+
+def _count(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _instruction(schema: Schema) -> str:
+    return "Answer with one JSON value and nothing else. It must fit this JSON schema:\n" + json.dumps(schema)
+
+
+DIALECTS: Mapping[str, Dialect] = {"openai": OpenAIDialect(), "anthropic": AnthropicDialect()}
