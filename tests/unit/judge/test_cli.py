@@ -131,13 +131,6 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert "No such file" in result.stderr
 
 
-def test_rubrics_are_not_yet() -> None:
-    result = run("rubric", "score", "x.json", "--json")
-    assert result.exit_code == 3
-    assert "not yet" in result.stderr
-    assert json.loads(result.stdout)["error"] == "NOT_YET"
-
-
 def test_the_commands_are_listed_without_loading_a_model() -> None:
     check = (
         "import sys; from firetrial_judge.cli import commands; "

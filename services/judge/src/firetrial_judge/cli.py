@@ -1,58 +1,26 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it, so that the CLI starts fast
-"""Commands of the judge that need no server: `judge pairs`, `judge text`, `score`, `rubric score`."""
+"""Commands of the judge that need no server: `judge pairs`, `judge text`, `score`, `rubric`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 import click
 
-from firetrial_kit.errors import Fault, FiretrialError, check, invalid
+from firetrial_judge.rubric.cli import rubric_group
+from firetrial_judge.terminal import JSON_OPTION, backend_options, read_json, read_text, refusals
+from firetrial_kit.errors import Fault, invalid
 
 if TYPE_CHECKING:
     from firetrial_judge.judgement import Judge, Judgement
     from firetrial_judge.pairs import Pair
 
-_MAX_BYTES = 64 * 1024 * 1024
-_NOT_YET = 3
-_OPENAI = "https://api.openai.com/v1"
-_BACKENDS = ["offline", "openai"]
-_JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-
-
-class Refused(click.ClickException):
-    """Bad input: exit code 2, as for bad usage."""
-
-    exit_code = 2
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Tell what a person can mend on standard error, one fault a line."""
-    try:
-        yield
-    except FiretrialError as error:
-        told = "\n       ".join(str(fault) for fault in error.faults) or error.message
-        raise (click.ClickException(told) if error.retryable else Refused(told)) from error
-
-
-def _backend_options(command: Any) -> Any:
-    for option in (
-        click.option(
-            "--base-url", default="https://api.openai.com/v1", show_default=True, help="Its endpoint."
-        ),
-        click.option("--model", default="", help="The model to ask; its key is taken from OPENAI_API_KEY."),
-        click.option(
-            "--backend", type=click.Choice(["offline", "openai"]), default="offline", show_default=True
-        ),
-    ):
-        command = option(command)
-    return command
+_BACKENDS = backend_options("offline", "openai")
 
 
 @click.group("judge")
@@ -62,7 +30,7 @@ def judge_group() -> None:
 
 @judge_group.command("pairs")
 @click.argument("file")
-@_backend_options
+@_BACKENDS
 @click.option("--json", "_json", is_flag=True, help="Changes nothing: the answer is always JSON lines.")
 def pairs(file: str, *, backend: str, model: str, base_url: str, _json: bool) -> None:
     """Decide whether premises entail hypotheses.
@@ -72,8 +40,8 @@ def pairs(file: str, *, backend: str, model: str, base_url: str, _json: bool) ->
     """
     from firetrial_judge.pairs import read_pairs
 
-    with _refusals():
-        given = read_pairs(_text(file))
+    with refusals():
+        given = read_pairs(read_text(file))
         asyncio.run(_decide(given, backend, model, base_url))
 
 
@@ -88,15 +56,15 @@ async def _decide(given: list[Pair], backend: str, model: str, base_url: str) ->
 @judge_group.command("text")
 @click.option("--truth", required=True, metavar="FILE", help="What is true.")
 @click.option("--conclusion", required=True, metavar="FILE", help="What was concluded; - for standard input.")
-@_backend_options
-@_JSON
+@_BACKENDS
+@JSON_OPTION
 def text(*, truth: str, conclusion: str, backend: str, model: str, base_url: str, as_json: bool) -> None:
     """Judge a conclusion against a ground truth, claim by claim."""
     from firetrial_judge.report import as_dict, lines
 
-    with _refusals():
+    with refusals():
         judgement, quality = asyncio.run(
-            _judged(_text(conclusion), _text(truth), backend=backend, model=model, base_url=base_url)
+            _judged(read_text(conclusion), read_text(truth), backend=backend, model=model, base_url=base_url)
         )
     if as_json:
         click.echo(json.dumps(as_dict(judgement) | {"quality": quality}, ensure_ascii=False))
@@ -153,46 +121,8 @@ def score(file: str, *, mode: str, _json: bool) -> None:
     """
     from firetrial_judge.score import score_document
 
-    with _refusals():
-        click.echo(json.dumps(score_document(_json_document(_text(file)), mode)))
-
-
-@click.group("rubric")
-def rubric_group() -> None:
-    """Grade by rubrics."""
-
-
-@rubric_group.command("score")
-@click.argument("file")
-@_JSON
-def rubric_score(file: str, *, as_json: bool) -> None:
-    """Grade a rubric's answers (not yet)."""
-    message = f"rubric scoring is not yet part of Firetrial; {file} was not read"
-    if as_json:
-        click.echo(json.dumps({"error": "NOT_YET", "message": message}))
-    click.echo(message, err=True)
-    raise SystemExit(_NOT_YET)
-
-
-def _text(file: str) -> str:
-    """The text of a file or of standard input. Raises INVALID where it cannot be read or is too large."""
-    try:
-        with click.open_file(file, "rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise invalid("the file", [Fault("FILE", file, f"must be readable: {error.strerror}")]) from error
-    check(
-        "the file",
-        [Fault("FILE", file, f"must have at most {_MAX_BYTES} bytes")] if len(data) > _MAX_BYTES else [],
-    )
-    return str(data, "utf-8", "replace").removeprefix("\ufeff")
-
-
-def _json_document(written: str) -> Any:
-    try:
-        return json.loads(written)
-    except (ValueError, RecursionError) as error:
-        raise invalid("the file", [Fault("FILE", written[:40], f"must be JSON: {error}")]) from error
+    with refusals():
+        click.echo(json.dumps(score_document(read_json(file), mode)))
 
 
 commands: list[click.Command] = [judge_group, score, rubric_group]

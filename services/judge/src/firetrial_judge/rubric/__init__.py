@@ -1,0 +1,1 @@
+"""Rubrics: trees of questions about a submission's paper, code and logs, and what a submission is worth."""
