@@ -55,12 +55,13 @@ async def test_what_the_agent_is_given(world: World) -> None:
     async def look(inside: Inside) -> int:
         seen["instruction"] = (inside.workspace / "instruction.txt").read_text()
         seen["model"] = inside.env["FIRETRIAL_MODEL"]
+        seen["repeat"] = inside.env["FIRETRIAL_REPEAT"]
         return 0
 
     world = world.again(FakeSandbox({"look": look}))
     await world.submit("look", model="gpt-x")
     assert await world.deliver() == ["done"]
-    assert seen == {"instruction": "instruction of task-1", "model": "gpt-x"}
+    assert seen == {"instruction": "instruction of task-1", "model": "gpt-x", "repeat": "1"}
 
 
 @pytest.mark.parametrize(

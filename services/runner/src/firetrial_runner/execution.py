@@ -97,7 +97,7 @@ class Execution:
             lease=self.lease,
             argv=agent.command,
             workspace=place.files,
-            env={"FIRETRIAL_MODEL": run.model} if run.model else {},
+            env=_told(run),
             read_only={workspace.AGENT: place.bundle},
             limits=limits,
         )
@@ -185,6 +185,12 @@ async def _follow(process: Process, recorder: Recorder, offset: Callable[[], flo
 async def _cancel_when(cancelled: asyncio.Event, process: Process) -> None:
     await cancelled.wait()
     await process.cancel()
+
+
+def _told(run: Run) -> dict[str, str]:
+    """What an agent's environment says of its run: the repeat is a seed, so that repeats differ."""
+    told = {"FIRETRIAL_REPEAT": str(run.repeat)}
+    return told | ({"FIRETRIAL_MODEL": run.model} if run.model else {})
 
 
 def _ended(end: Exit) -> str:
