@@ -97,7 +97,7 @@ class Execution:
             lease=self.lease,
             argv=agent.command,
             workspace=place.files,
-            env=_told(run),
+            env=_environment(run),
             read_only={workspace.AGENT: place.bundle},
             limits=limits,
         )
@@ -187,7 +187,7 @@ async def _cancel_when(cancelled: asyncio.Event, process: Process) -> None:
     await process.cancel()
 
 
-def _told(run: Run) -> dict[str, str]:
+def _environment(run: Run) -> dict[str, str]:
     """What an agent's environment says of its run: the repeat is a seed, so that repeats differ."""
     told = {"FIRETRIAL_REPEAT": str(run.repeat)}
     return told | ({"FIRETRIAL_MODEL": run.model} if run.model else {})
