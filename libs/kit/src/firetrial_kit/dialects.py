@@ -9,40 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 import openai
 from openai.types.chat import ChatCompletion
 
-Schema = Mapping[str, Any]
+from firetrial_kit.asking import Message, Schema, Usage
+
 _ANTHROPIC_VERSION = "2023-06-01"
 _MOST_TOKENS = 16384  # Anthropic insists on a bound; every model in use there can write so much
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a conversation."""
-
-    role: Literal["system", "user", "assistant"]
-    content: str
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What was paid for. `calls` counts answered requests; `cached_tokens` are part of the prompt's."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-        )
 
 
 @dataclass(frozen=True, slots=True)

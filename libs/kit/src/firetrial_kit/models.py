@@ -15,14 +15,27 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import cast
 
 import openai
 from jsonschema import Draft202012Validator
 
 from firetrial_kit.answers import parsed
-from firetrial_kit.dialects import DIALECTS, Message, Reply, Request, Schema, Usage
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.asking import (
+    Answer,
+    Call,
+    Endpoint,
+    MalformedAnswer,
+    Message,
+    Meter,
+    ModelError,
+    Schema,
+    UpstreamRefused,
+    UpstreamUnavailable,
+    Usage,
+)
+from firetrial_kit.dialects import DIALECTS, Reply, Request
+from firetrial_kit.errors import Reason
 from firetrial_kit.pace import Pace
 
 __all__ = [
@@ -42,77 +55,6 @@ __all__ = [
 _SHOWN = 300  # characters of a foreign text that an error repeats
 _RETRIED = frozenset({408, 409, 425, 429})
 _RATE_LIMITS = frozenset({429, 529})  # 529 is Anthropic's "overloaded"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A value that fits the schema, and what it cost, failed tries included."""
-
-    value: Any
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request as it went: `seconds` on the wire; `usage` is empty where no answer came."""
-
-    model: str
-    seconds: float
-    usage: Usage
-    answered: bool
-
-
-class Meter(Protocol):
-    """Watches what is spent: told before each request that may cost something, and after it."""
-
-    async def reserve(self, prompt_bytes: int) -> None:
-        """Raise FiretrialError where the request may not be paid for."""
-        ...
-
-    async def settle(self, usage: Usage) -> None:
-        """The request has cost this; nothing where no answer came."""
-        ...
-
-
-class ModelError(FiretrialError):
-    """A model gave no usable answer. `usage` is what was spent on it all the same."""
-
-    def __init__(
-        self, reason: Reason, message: str, usage: Usage, *, retry_after: float | None = None
-    ) -> None:
-        super().__init__(reason, message, retry_after=retry_after)
-        self.usage = usage
-
-
-class UpstreamUnavailable(ModelError):  # noqa: N818 - the state of the upstream, as callers read it
-    """The endpoint is down, too slow or limits the rate; worth another try after `retry_after` seconds."""
-
-
-class UpstreamRefused(ModelError):  # noqa: N818
-    """The endpoint will not answer this request however often it is sent: key, model name or request."""
-
-
-class MalformedAnswer(ModelError):  # noqa: N818
-    """The endpoint answered, but never in the form that was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where a model is asked. `base_url` ends in the version ("https://host/v1"); the key is never shown.
-
-    `timeout` seconds bound one request; none is begun once `patience` seconds have gone into one answer,
-    waiting for a turn aside; `repairs` is how often a malformed answer is asked for again; `at_once` bounds
-    the requests under way.
-    """
-
-    base_url: str
-    model: str
-    api_key: str = field(default="", repr=False)
-    timeout: float = 120.0
-    patience: float = 300.0
-    repairs: int = 2
-    dialect: Literal["openai", "anthropic"] = "openai"
-    at_once: int = 64
 
 
 @dataclass(slots=True)
