@@ -103,8 +103,6 @@ def test_the_official_benchmark_comes_in_with_its_defects(machine: Machine, shar
         (["cancel", "e-none"], 4, "e-none"),
         (["logs", "r-none"], 4, "r-none"),
         (["report", "e-none", "--format", "parquet"], 4, "e-none"),
-        (["rubric", "score", "-"], 3, "not yet"),
-        (["process-metrics", "-"], 3, "not yet"),
     ],
 )
 def test_bad_input_is_told_with_its_name_and_a_code(
