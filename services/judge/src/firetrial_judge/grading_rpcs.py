@@ -7,13 +7,33 @@ from typing import Any
 
 from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.judge.v1 import judge_service_pb2_grpc
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial.plan.v1 import plan_pb2
+from firetrial_judge.rubric.grader import Grader
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+
+_NEED_MODEL = "must be model or unspecified: rubrics are graded by a model"
+# What a plan can say of judging claims, and what grading has no use for.
+_FOREIGN = ("mode", "core_idea", "panel", "judge_repeats", "convention", "max_cost_usd")
 
 
 class GradingRpcs(judge_service_pb2_grpc.JudgeServiceServicer):
     """The part of firetrial.judge.v1.JudgeService that grades."""
 
+    _grader: Grader | None = None
+
     async def GradeSubmission(
         self, request: pb.GradeSubmissionRequest, context: Any
     ) -> pb.GradeSubmissionResponse:
-        raise FiretrialError(Reason.NOT_YET, "submissions are not graded yet")
+        check("the judge's configuration", _faults(request.config))
+        if self._grader is None:
+            raise FiretrialError(Reason.NOT_YET, "this judge grades no submissions")
+        grade = await self._grader.grade(request.rubric, request.files, request.config.model)
+        return pb.GradeSubmissionResponse(grade=grade)
+
+
+def _faults(config: plan_pb2.JudgeConfig) -> list[Fault]:
+    given = {field.name: str(value) for field, value in config.ListFields() if field.name in _FOREIGN}
+    faults = [Fault(f"config.{n}", value, "must be unset for a grade") for n, value in given.items()]
+    if config.backend not in (plan_pb2.JudgeConfig.BACKEND_UNSPECIFIED, plan_pb2.JudgeConfig.BACKEND_MODEL):
+        faults.append(Fault("config.backend", str(config.backend), _NEED_MODEL))
+    return faults

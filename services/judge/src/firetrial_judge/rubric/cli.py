@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from firetrial_judge.terminal import read_bytes, refusals
-from firetrial_kit.errors import FiretrialError
+from firetrial_judge.terminal import JSON_OPTION, backend_options, read_bytes, refusals
+from firetrial_kit.errors import Fault, FiretrialError, invalid
+
+if TYPE_CHECKING:
+    from firetrial_judge.rubric.grading import Graded
+    from firetrial_judge.rubric.submission import Submission
+    from firetrial_judge.rubric.tree import Rubric
 
 
 @click.group("rubric")
@@ -37,3 +46,43 @@ def rubric_score(file: str, *, _json: bool) -> None:
             click.echo(json.dumps({"score": None, "by_category": {}, "faults": faults}))
             raise
         click.echo(json.dumps(answer, ensure_ascii=False))
+
+
+@rubric_group.command("grade")
+@click.option("--rubric", "rubric_file", required=True, metavar="FILE", help="The rubric, JSON or YAML.")
+@click.option("--submission", "place", required=True, metavar="DIR", help="The work: a folder or a tar.")
+@backend_options("openai")
+@JSON_OPTION
+def rubric_grade(
+    *, rubric_file: str, place: str, backend: str, model: str, base_url: str, as_json: bool
+) -> None:
+    """Grade a submission's paper, code and logs, question by question."""
+    from firetrial_judge.rubric.document import load
+    from firetrial_judge.rubric.reading import read
+    from firetrial_judge.rubric.report import as_dict, lines
+    from firetrial_judge.rubric.submission import from_folder, from_tar
+
+    del backend  # there is one
+    with refusals():
+        rubric = read(load(read_bytes(rubric_file))).rubric
+        submission = from_folder(Path(place)) if Path(place).is_dir() else from_tar(read_bytes(place))
+        graded = asyncio.run(_graded(rubric, submission, model, base_url))
+        if as_json:
+            click.echo(json.dumps(as_dict(rubric, submission, graded), ensure_ascii=False))
+        else:
+            click.echo("\n".join(lines(rubric, submission, graded)))
+        if graded.error:
+            raise graded.error
+
+
+async def _graded(rubric: Rubric, submission: Submission, model: str, base_url: str) -> Graded:
+    from firetrial_judge.rubric.grading import RubricJudge, load_prompt
+    from firetrial_kit.models import Endpoint, ModelClient
+
+    if not model:
+        raise invalid("--model", [Fault("--model", "", "must name the model to ask")])
+    client = ModelClient(Endpoint(base_url, model, os.environ.get("OPENAI_API_KEY", "")))
+    try:
+        return await RubricJudge(client, load_prompt()).grade(rubric, submission)
+    finally:
+        await client.aclose()

@@ -53,8 +53,17 @@ class Conditions:
     @property
     def valid(self) -> bool | None:
         """C1 ∧ C2 ∧ C3, strictly: False where one fails whatever the others are, else None if one is None."""
-        grades = [tally.strict for tally in self._all()]
-        return False if False in grades else None if None in grades else True
+        return _all([tally.strict for tally in self._all()])
+
+    @property
+    def all_strict(self) -> bool | None:
+        """Whether every condition that there is holds strictly; None without conditions."""
+        return _all([tally.strict for tally in self.tallies.values()])
+
+    @property
+    def all_almost(self) -> bool | None:
+        """The same, with p ≥ 0.9 enough."""
+        return _all([tally.almost for tally in self.tallies.values()])
 
     def as_dict(self) -> dict[str, Any]:
         """Lists in the order C1, C2, C3, None where a condition has no questions."""
@@ -77,6 +86,11 @@ class Weighted:
     score: float | None
     nodes: Scores
     by_category: Scores
+
+
+def _all(grades: list[bool | None]) -> bool | None:
+    """False where one is, else None where one is or there are none."""
+    return False if False in grades else None if None in grades or not grades else True
 
 
 def passes(score: float) -> bool:

@@ -1,0 +1,59 @@
+"""What a judge says of a submission, question by question, and what that is worth in all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from firetrial_judge.rubric.scoring import Conditions, Tally, Weighted, conditions, tally, weighted
+from firetrial_judge.rubric.tree import Rubric
+from firetrial_kit.ids import digest
+
+
+class State(StrEnum):
+    """UNSCORED: no usable answer from the judge, which is no failure of the submission's."""
+
+    PASSED = "PASSED"
+    FAILED = "FAILED"
+    UNSCORED = "UNSCORED"
+
+
+@dataclass(frozen=True, slots=True)
+class LeafGrade:
+    """One question's grade.
+
+    `evidence` is what the judge named of `reading`, all that it was shown; both as "file:first-last", in
+    lines counted from 1.
+    """
+
+    id: str
+    state: State
+    answer: str = ""
+    rationale: str = ""
+    evidence: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> float | None:
+        return None if self.state is State.UNSCORED else float(self.state is State.PASSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What grades come to: over all questions, by condition, and over the weighted tree."""
+
+    passed: Tally
+    conditions: Conditions
+    weighted: Weighted
+
+
+def totals(rubric: Rubric, grades: Sequence[LeafGrade]) -> Totals:
+    """Undefined is None throughout: a question without a grade is never counted as failed."""
+    scores = {grade.id: grade.score for grade in grades}
+    return Totals(tally(list(scores.values())), conditions(rubric, scores), weighted(rubric, scores))
+
+
+def grade_id(submission: str, rubric: str, config_hash: str) -> str:
+    """The same files, rubric and judge give the same id: "g-" and 32 hex digits."""
+    return "g-" + digest(submission, rubric, config_hash, length=32)

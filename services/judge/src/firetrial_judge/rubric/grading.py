@@ -1,0 +1,233 @@
+"""A model grades a submission: some questions a request, one JSON entry each.
+
+What the model leaves out or gets wrong is asked for again alone; what stays wrong is UNSCORED. Submissions
+come from agents and are hostile: each request fences them with a marker that no writer can know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any
+
+from firetrial_judge.rubric.grade import LeafGrade, State
+from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
+from firetrial_judge.rubric.submission import Submission
+from firetrial_judge.rubric.tree import Node, Rubric
+from firetrial_judge.text import clean
+from firetrial_kit.ids import digest
+from firetrial_kit.models import MalformedAnswer, Message, ModelClient, ModelError, Usage
+
+_AT_ONCE = 8  # requests of one submission under way
+_GIVE_UP = 3  # questions asked alone in vain, one after another, after which the rest is left UNSCORED
+_MAX_RATIONALE = 1_000
+_ENTRY = {
+    "id": {"type": "string"},
+    "answer": {"type": "string"},
+    "rationale": {"type": "string"},
+    "evidence": {"type": "array", "items": {"type": "string"}},
+}
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "grades": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": _ENTRY,
+                "required": list(_ENTRY),
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["grades"],
+    "additionalProperties": False,
+}
+# One bad entry must not cost the others a second paid call: entries are checked one by one here.
+_ACCEPTED = {"type": "object", "properties": {"grades": {"type": "array"}}, "required": ["grades"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The instruction of one version, which ends in a hash: an edited prompt is another one."""
+
+    version: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """One grade a question, in the rubric's order; `error` is why some were never asked."""
+
+    leaves: tuple[LeafGrade, ...]
+    usage: Usage
+    error: ModelError | None = None
+
+
+def load_prompt(version: str = "v1") -> Prompt:
+    """Read the prompt that ships with the package."""
+    text = (files("firetrial_judge.rubric") / "prompts" / f"leaves.{version}.txt").read_text("utf-8")
+    return Prompt(f"{version}-{sha256(text.encode()).hexdigest()[:8]}", text)
+
+
+class RubricJudge:
+    """Grades by asking a model. `token` makes the markers; they must be unguessable."""
+
+    def __init__(
+        self,
+        client: ModelClient,
+        prompt: Prompt,
+        *,
+        limits: Limits | None = None,
+        token: Callable[[], str] = lambda: secrets.token_hex(12),
+    ) -> None:
+        self._client = client
+        self._prompt = prompt
+        self.limits = limits or Limits()
+        self._token = token
+        endpoint = client.endpoint
+        self.config_hash = digest(prompt.version, endpoint.model, endpoint.base_url, asdict(self.limits))
+
+    async def grade(
+        self, rubric: Rubric, submission: Submission, done: Mapping[str, LeafGrade] | None = None
+    ) -> Graded:
+        """Grade every question that `done` has no score for.
+
+        Raises nothing that the model does: where it cannot be reached, what was graded until then is given.
+        """
+        reader = await asyncio.to_thread(Reader, submission, self.limits)
+        found = {id_: grade for id_, grade in (done or {}).items() if grade.state is not State.UNSCORED}
+        asking = _Asking(self, rubric, reader, found)
+        await asking.in_batches()
+        await asking.one_by_one()
+        grades = tuple(found.get(leaf.id) or asking.unscored(leaf) for leaf in rubric.leaves)
+        return Graded(grades, asking.usage, asking.error)
+
+    async def ask(
+        self, rubric: Rubric, leaves: Sequence[Node], listing: str, shown: Shown
+    ) -> tuple[dict[str, LeafGrade], Usage]:
+        """The well-formed grades of these questions by id; fewer than asked for where some are not.
+
+        Raises the client's ModelErrors.
+        """
+        named = {f"q{n}": leaf for n, leaf in enumerate(leaves, 1)}
+        questions = [_question(id_, rubric, leaf) for id_, leaf in named.items()]
+        messages = self._messages(
+            FILES=listing,
+            PASSAGES=shown.text,
+            QUESTIONS=json.dumps(questions, ensure_ascii=False, indent=1),
+        )
+        answer = await self._client.ask(messages, _SCHEMA, name="grades", accept=_ACCEPTED)
+        return _grades(answer.value["grades"], named, shown), answer.usage
+
+    def _messages(self, **titled: str) -> list[Message]:
+        """The prompt, and titled texts between markers; a text that holds the marker gets another."""
+        marker = self._token()
+        while any(marker in text for text in titled.values()):
+            marker = self._token()
+        fenced = [f"<<{marker} {title}\n{text}\n{marker}>>" for title, text in titled.items()]
+        return [
+            Message("system", self._prompt.text.format(marker=marker)),
+            Message("user", "\n\n".join(fenced)),
+        ]
+
+
+@dataclass
+class _Asking:
+    """One submission being graded."""
+
+    judge: RubricJudge
+    rubric: Rubric
+    reader: Reader
+    found: dict[str, LeafGrade]
+    usage: Usage = field(default_factory=Usage)
+    error: ModelError | None = None
+    _read: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    async def in_batches(self) -> None:
+        """Ask all, questions about the same deliverables together."""
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(leaves: Sequence[Node]) -> None:
+            async with gate:
+                await self._ask(leaves)
+
+        await asyncio.gather(*map(one, self._batches()))
+
+    async def one_by_one(self) -> None:
+        """Ask again what has no grade yet."""
+        strikes = 0
+        for leaf in self._open():
+            if strikes >= _GIVE_UP:
+                return
+            await self._ask([leaf])
+            strikes = 0 if leaf.id in self.found else strikes + 1
+
+    async def _ask(self, leaves: Sequence[Node]) -> None:
+        if self.error:
+            return
+        shown = await asyncio.to_thread(self.reader.show, self.rubric, leaves)
+        self._read |= dict.fromkeys((leaf.id for leaf in leaves), shown.reading)
+        try:
+            grades, usage = await self.judge.ask(self.rubric, leaves, self.reader.listing, shown)
+        except MalformedAnswer as error:
+            self.usage += error.usage
+        except ModelError as error:
+            self.usage += error.usage
+            self.error = self.error or error
+        else:
+            self.found |= grades
+            self.usage += usage
+
+    def _open(self) -> list[Node]:
+        return [leaf for leaf in self.rubric.leaves if leaf.id not in self.found]
+
+    def _batches(self) -> list[list[Node]]:
+        by_kinds: dict[tuple[str, ...], list[Node]] = {}
+        for leaf in self._open():
+            by_kinds.setdefault(tuple(kinds_of(leaf)), []).append(leaf)
+        size = self.judge.limits.questions
+        return [some[n : n + size] for some in by_kinds.values() for n in range(0, len(some), size)]
+
+    def unscored(self, leaf: Node) -> LeafGrade:
+        why = f"not graded: {self.error.message}" if self.error else "the model gave no usable answer"
+        return LeafGrade(leaf.id, State.UNSCORED, rationale=why, reading=self._read.get(leaf.id, ()))
+
+
+def _question(id_: str, rubric: Rubric, leaf: Node) -> dict[str, Any]:
+    question: dict[str, Any] = {"id": id_, "question": leaf.question, "answers": list(leaf.answers)}
+    about = [*([leaf.category] if leaf.category else []), *([leaf.condition] if leaf.condition else [])]
+    within = [node.question for node in rubric.above(leaf)[:2] if node.question]
+    return question | ({"about": about} if about else {}) | ({"within": within} if within else {})
+
+
+def _grades(entries: Sequence[Any], named: Mapping[str, Node], shown: Shown) -> dict[str, LeafGrade]:
+    """Grades by leaf id. A question that is answered in two ways has none; unknown ids are dropped."""
+    found: dict[str, LeafGrade] = {}
+    disputed: set[str] = set()
+    for entry in entries:
+        id_ = entry.get("id") if isinstance(entry, dict) else None
+        leaf = named.get(id_) if isinstance(id_, str) else None
+        if leaf is None or entry.get("answer") not in leaf.answers:
+            continue
+        grade = _grade(entry, leaf, shown)
+        if found.setdefault(leaf.id, grade).answer != grade.answer:
+            disputed.add(leaf.id)
+    return {id_: grade for id_, grade in found.items() if id_ not in disputed}
+
+
+def _grade(entry: Mapping[str, Any], leaf: Node, shown: Shown) -> LeafGrade:
+    rationale, evidence = entry.get("rationale"), entry.get("evidence")
+    return LeafGrade(
+        leaf.id,
+        State.PASSED if entry["answer"] in leaf.passing else State.FAILED,
+        answer=entry["answer"],
+        rationale=clean(rationale).strip()[:_MAX_RATIONALE] if isinstance(rationale, str) else "",
+        evidence=shown.named(evidence) if isinstance(evidence, list) else (),
+        reading=shown.reading,
+    )

@@ -1,0 +1,70 @@
+"""A grade for scripts and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from firetrial_judge.rubric.grade import Totals, totals
+from firetrial_judge.rubric.grading import Graded
+from firetrial_judge.rubric.submission import Submission
+from firetrial_judge.rubric.tree import Rubric
+
+_NAMES = ("C1 integrity", "C2 completeness", "C3 sufficiency")
+_SHOWN = 100
+
+
+def as_dict(rubric: Rubric, submission: Submission, graded: Graded) -> dict[str, Any]:
+    """JSON-ready: what `rubric score` answers for a tree, with every question's grade and what it cost."""
+    found = totals(rubric, graded.leaves)
+    return {
+        "score": found.weighted.score,
+        "by_category": dict(found.weighted.by_category),
+        "passed": found.passed.p,
+        "passed_over_total": {c: [t.passed, t.total] for c, t in found.conditions.tallies.items()},
+        **(found.conditions.as_dict() if found.conditions.tallies else {}),
+        "leaves": [asdict(leaf) | {"score": leaf.score} for leaf in graded.leaves],
+        "submission_sha256": submission.sha256,
+        "notes": list(submission.notes),
+        "usage": asdict(graded.usage),
+    }
+
+
+def lines(rubric: Rubric, submission: Submission, graded: Graded) -> Iterator[str]:
+    """The same, a line each."""
+    questions = {leaf.id: leaf.question for leaf in rubric.leaves}
+    for leaf in graded.leaves:
+        yield f"{leaf.state:8} {_short(questions[leaf.id])}"
+        yield f"         {leaf.rationale}"
+        if leaf.evidence:
+            yield f"         {', '.join(leaf.evidence)}"
+    yield from _totals(totals(rubric, graded.leaves))
+    yield from submission.notes
+    yield f"{graded.usage.calls} calls"
+
+
+def _totals(found: Totals) -> Iterator[str]:
+    yield f"score {_figure(found.weighted.score)}"
+    for category, score in found.weighted.by_category.items():
+        yield f"  {category} {_figure(score)}"
+    tallies = found.conditions.tallies
+    for name in _NAMES:
+        tally = next((tally for condition, tally in tallies.items() if name.startswith(condition)), None)
+        if tally:
+            yield f"{name}: {tally.passed} of {tally.total}, p {_figure(tally.p)}"
+    if tallies:
+        yield f"valid {_word(found.conditions.valid)}"
+
+
+def _figure(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _word(value: bool | None) -> str:
+    return "undefined" if value is None else "yes" if value else "no"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

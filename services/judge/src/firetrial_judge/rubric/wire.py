@@ -1,0 +1,78 @@
+"""Grades as protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firetrial.judge.v1 import judgement_pb2, rubric_pb2
+from firetrial_judge.rubric.grade import LeafGrade, State, Totals
+from firetrial_kit.models import Usage
+
+_STATES = {state: getattr(rubric_pb2, f"LEAF_STATE_{state}") for state in State}
+_BACK = {wire: state for state, wire in _STATES.items()}
+
+
+def fill(
+    grade: rubric_pb2.Grade,
+    leaves: Sequence[LeafGrade],
+    totals: Totals,
+    usage: Usage,
+    faults: Sequence[str],
+) -> rubric_pb2.Grade:
+    """Put grades and what they come to into a message; what is undefined stays unset."""
+    grade.leaves.extend(map(_leaf, leaves))
+    for condition, tally in totals.conditions.tallies.items():
+        grade.conditions[condition].passed = tally.passed
+        grade.conditions[condition].total = tally.total
+    optional = {
+        "passed": totals.passed.p,
+        "strict": totals.conditions.all_strict,
+        "almost": totals.conditions.all_almost,
+        "valid": totals.conditions.valid,
+        "score": totals.weighted.score,
+    }
+    for name, value in optional.items():
+        if value is not None:
+            setattr(grade, name, value)
+    for category, score in totals.weighted.by_category.items():
+        if score is not None:
+            grade.score_by_category[category] = score
+    grade.faults.extend(faults)
+    grade.usage.CopyFrom(
+        judgement_pb2.JudgeUsage(
+            calls=usage.calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            cached_tokens=usage.cached_tokens,
+        )
+    )
+    return grade
+
+
+def leaves_to_domain(grade: rubric_pb2.Grade) -> dict[str, LeafGrade]:
+    """The grades that a message holds, by node id."""
+    return {
+        leaf.node_id: LeafGrade(
+            leaf.node_id,
+            _BACK.get(leaf.state, State.UNSCORED),
+            rationale=leaf.rationale,
+            evidence=tuple(leaf.evidence),
+            reading=tuple(leaf.reading),
+        )
+        for leaf in grade.leaves
+    }
+
+
+def usage_to_domain(usage: judgement_pb2.JudgeUsage) -> Usage:
+    return Usage(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
+
+
+def _leaf(leaf: LeafGrade) -> rubric_pb2.LeafGrade:
+    return rubric_pb2.LeafGrade(
+        node_id=leaf.id,
+        state=_STATES[leaf.state],
+        score=leaf.score,
+        rationale=leaf.rationale,
+        evidence=leaf.evidence,
+        reading=leaf.reading,
+    )
