@@ -101,6 +101,14 @@ def status(code: int, message: str = "scripted", *, retry_after: float | str | N
     return Reply(code, json.dumps({"error": {"message": message, "type": "scripted"}}).encode(), headers)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients that hang up are what some tests are about."""
+
+
 class ScriptedModels:
     """The server, on a free port of the loopback; records `requests` in the order they came."""
 
@@ -108,8 +116,7 @@ class ScriptedModels:
         self._script = script
         self._lock = threading.Lock()
         self.requests: list[Request] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property

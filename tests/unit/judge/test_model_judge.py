@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from firetrial_judge.claims import Kind, extract
+from firetrial_judge.instructions import load_prompts
+from firetrial_judge.judge import Mode
 from firetrial_judge.judgement import judge_texts
-from firetrial_judge.model_judge import ModelJudge, load_prompts
+from firetrial_judge.model_judge import ModelJudge
+from firetrial_judge.panel import Panel
 from firetrial_judge.verdict import Verdict
+from firetrial_kit.errors import FiretrialError
 from firetrial_kit.models import Endpoint, MalformedAnswer, ModelClient, UpstreamRefused, UpstreamUnavailable
 from support.scripted_models import Reply, Request, Script, ScriptedModels, answer, claim_ids, status, text
+from unit.judge.world import WordJudge
 
 CLAIMS = extract("Accuracy falls with noise. Recall rises with k. Loss grows with depth.").claims
 REFERENCE = "Recall  rises with k.\nAccuracy falls\nwith noise."
@@ -144,7 +149,7 @@ async def test_many_claims_go_in_batches() -> None:
     async with judging(obedient) as (judge, models):
         rulings, _ = await judge.rule(claims, REFERENCE)
     assert [r.claim_id for r in rulings] == [c.id for c in claims]
-    assert len(models.requests) == 3
+    assert len(models.requests) == 2
 
 
 async def test_an_endpoint_that_is_down_is_an_error_not_a_verdict() -> None:
@@ -157,30 +162,50 @@ async def test_an_endpoint_that_is_down_is_an_error_not_a_verdict() -> None:
 # Claims
 
 
-def sentence_claims(*claims: tuple[int, str, str]) -> Reply:
-    return answer({"claims": [{"sentence": s, "text": t, "kind": k} for s, t, k in claims]})
+def quoted_claims(*claims: tuple[str, str, str] | tuple[str, str, str, int]) -> Reply:
+    """Claims as (quote, text, kind), with the number of the claim that they repeat where they do."""
+    named = [(*claim, 0)[:4] for claim in claims]
+    return answer({"claims": [{"quote": q, "text": t, "kind": k, "repeats": r} for q, t, k, r in named]})
 
 
-async def test_claims_carry_the_span_of_the_sentence_that_they_name() -> None:
-    source = "# Results\nAccuracy falls, e.g. on digits. Recall rises by 3.5 points.\n- Loss grows."
-    reply = sentence_claims(
-        (3, "Loss grows.", "directional"), (2, "Recall rises by 3.5 points", "quantitative")
+async def test_claims_carry_the_span_of_the_sentence_that_they_quote() -> None:
+    source = "# Results\nAccuracy falls, e.g. on digits. Recall rises by\n3.5 points.\n- Loss grows."
+    reply = quoted_claims(
+        ("Loss grows.", "Loss grows.", "directional"),
+        ("recall rises by 3.5", "Recall rises by 3.5 points", "quantitative"),
+        ("The accuracy falls on the digits", "Accuracy falls on digits", "directional"),
     )
     async with judging([reply]) as (judge, models):
         extraction, spent = await judge.claims(source)
-    first, second = extraction.claims
+    first, second, third = extraction.claims
     assert (first.id, source[first.start : first.end], first.kind) == ("c1", "Loss grows.", Kind.DIRECTIONAL)
-    assert source[second.start : second.end] == "Recall rises by 3.5 points."
-    assert spent.calls == 1
-    assert "[2] Recall rises by 3.5 points." in models.requests[0].prompt
+    assert source[second.start : second.end] == "Recall rises by\n3.5 points."
+    assert source[third.start : third.end] == "Accuracy falls, e.g. on digits."
+    assert spent.calls == len(models.requests) == 1
 
 
-async def test_a_sentence_that_does_not_exist_is_asked_for_again() -> None:
-    script = [sentence_claims((9, "x", "other")), sentence_claims((1, "It falls", "directional"))]
-    async with judging(script) as (judge, models):
+async def test_a_claim_that_is_nowhere_in_the_text_is_left_out_and_told() -> None:
+    script = [
+        quoted_claims(("Pigs fly.", "Pigs fly", "other"), ("Accuracy falls.", "It falls", "directional"))
+    ]
+    async with judging(script) as (judge, _):
         extraction, _ = await judge.claims("Accuracy falls.")
     assert [c.text for c in extraction.claims] == ["It falls"]
-    assert "9 is greater than the maximum of 1" in models.requests[1].prompt
+    assert extraction.notes == ("1 claims left out that are nowhere in the text",)
+
+
+async def test_claims_that_repeat_an_earlier_one_are_merged() -> None:
+    script = [
+        quoted_claims(
+            ("Accuracy falls.", "Accuracy falls", "directional"),
+            ("It drops.", "Accuracy drops", "directional", 1),
+            ("Loss grows.", "Loss grows", "directional", 9),
+        )
+    ]
+    async with judging(script) as (judge, _):
+        extraction, _ = await judge.claims("Accuracy falls. It drops. Loss grows.")
+    assert [c.text for c in extraction.claims] == ["Accuracy falls", "Loss grows"]
+    assert extraction.notes == ("1 claims merged with another that says the same",)
 
 
 async def test_claims_that_never_come_are_an_error_and_no_claims_are_none() -> None:
@@ -194,8 +219,9 @@ async def test_claims_that_never_come_are_an_error_and_no_claims_are_none() -> N
 
 
 async def test_repeated_and_empty_claims_are_dropped_and_too_many_cut() -> None:
-    flood = [(1, f"Claim {n}", "other") for n in range(300)]
-    script = [sentence_claims(*flood, (1, "claim 1", "other"), (1, " ", "other"))]
+    said = "Accuracy falls."
+    flood = [(said, f"Claim {n}", "other") for n in range(300)]
+    script = [quoted_claims(*flood, (said, "claim 1", "other"), (said, " ", "other"))]
     async with judging(script) as (judge, _):
         extraction, _ = await judge.claims("Accuracy falls.")
     assert len(extraction.claims) == 200
@@ -239,19 +265,79 @@ async def test_a_text_that_holds_the_marker_gets_another() -> None:
 
 def test_an_edited_prompt_is_another_version() -> None:
     prompts = load_prompts()
-    assert prompts.version.startswith("v1-")
-    assert "{marker}" in prompts.claims
-    assert "{marker}" in prompts.verdicts
+    assert prompts.version.startswith("v2-")
+    for prompt in (prompts.claims, prompts.verdicts, prompts.core_idea):
+        assert "{marker}" in prompt.text
+    edited = replace(prompts, verdicts=replace(prompts.verdicts, text="{marker} Decide."))
+    assert edited.version != prompts.version
 
 
-async def test_a_whole_judgement_by_a_model() -> None:
-    def script(request: Request) -> Reply:
-        if '"sentence"' in json.dumps(request.body["response_format"]):
-            return sentence_claims((1, "Accuracy falls with noise", "directional"))
-        return obedient(request)
+def both_sides(request: Request) -> Reply:
+    """Claims that are the text's sentences, and every verdict ENTAILED by its own words."""
+    if "claims" in request.body["response_format"]["json_schema"]["schema"]["properties"]:
+        fenced = request.body["messages"][1]["content"].split("\n")[1]
+        return quoted_claims(*((f"{s}.", s, "directional") for s in fenced.rstrip(".").split(". ")))
+    return answer({"verdicts": [entry(id_, evidence="falls") for id_ in claim_ids(request.prompt)]})
 
-    async with judging(script) as (judge, models):
-        judgement = await judge_texts(judge, run_id="r", conclusion="Accuracy falls.", truth="It falls.")
+
+async def test_a_whole_judgement_costs_two_calls_where_the_truth_s_claims_are_at_hand() -> None:
+    async with judging(both_sides) as (judge, models):
+        true, _ = await judge.claims("It falls.")
+        models.requests.clear()
+        judgement = await judge_texts(
+            judge, run_id="r", conclusion="Accuracy falls.", truth="It falls.", true=true
+        )
     assert judgement.score.f1 == 1.0
     assert judgement.config.model == "scripted"
-    assert judgement.spent.calls == len(models.requests) == 4
+    assert judgement.spent.calls == len(models.requests) == 2
+    asked = str(models.requests[1].body["messages"][1]["content"])
+    assert claim_ids(asked) == ["a1", "t1"]
+    assert asked.index("REFERENCE 1") < asked.index("CLAIMS 1") < asked.index("REFERENCE 2")
+    evidence = judgement.agent_rulings[0].evidence, judgement.truth_rulings[0].evidence
+    assert [e and (e.start, e.end) for e in evidence] == [(3, 8), (9, 14)]
+
+
+async def test_in_set_mode_claims_are_held_against_claims_and_pairs_are_told() -> None:
+    def script(request: Request) -> Reply:
+        if "CLAIMS" not in request.prompt:
+            return both_sides(request)
+        given = {"a1": ("ENTAILED", "Noise lowers accuracy"), "t2": ("ENTAILED", "accuracy falls")}
+        listed = [entry(i, *given.get(i, ("NEUTRAL", ""))) for i in claim_ids(request.prompt)]
+        return answer({"verdicts": listed})
+
+    truth = "Depth does not matter. Noise lowers accuracy."
+    async with judging(script) as (judge, models):
+        judgement = await judge_texts(
+            Panel([judge], mode=Mode.SET), run_id="r", conclusion="Accuracy falls. Loss grows.", truth=truth
+        )
+    assert [(m.agent_claim, m.truth_claim) for m in judgement.pairs] == [("a1", "t2")]
+    assert (judgement.score.precision, judgement.score.recall) == (0.5, 0.5)
+    evidence = judgement.agent_rulings[0].evidence
+    assert evidence is not None
+    assert truth[evidence.start : evidence.end] == "Noise lowers accuracy."
+    assert "REFERENCE 1\nDepth does not matter\nNoise lowers accuracy\n" in models.requests[-1].prompt
+    assert judgement.config.hash != judge.config.hash
+
+
+async def test_the_core_idea_is_judged_where_that_is_asked_for() -> None:
+    def script(request: Request) -> Reply:
+        if "core_idea" in request.body["response_format"]["json_schema"]["schema"]["properties"]:
+            return answer({"core_idea": "Accuracy falls."})
+        return both_sides(request)
+
+    async with judging(script) as (judge, models):
+        panel = Panel([judge], core_idea=True)
+        judgement = await judge_texts(
+            panel, run_id="r", conclusion="Long story. Accuracy falls. The end.", truth="It falls."
+        )
+    assert judgement.core_idea == "Accuracy falls."
+    assert [c.text for c in judgement.agent_claims] == ["Accuracy falls"]
+    assert "Long story" not in models.requests[-1].prompt
+    assert judgement.spent.calls == 4
+
+
+async def test_only_a_model_has_a_core_idea() -> None:
+    with pytest.raises(FiretrialError, match="only a model"):
+        await judge_texts(
+            Panel([WordJudge()], core_idea=True), run_id="r", conclusion="It falls.", truth="It falls."
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from firetrial_judge.judging import Judging
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.servicer import JudgeServicer
+from firetrial_judge.spending import Account, Purses
 from firetrial_judge.verdict import Ruling, Span, Verdict
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer
@@ -76,19 +77,20 @@ class World:
         self.objects = InMemoryObjects(GRANTS["judge"], sharing=self.everything)
         self.start()
 
-    def start(self, offline: Judge | None = None) -> None:
+    def start(self, offline: Judge | None = None, model: Callable[[str], Judge] | None = None) -> None:
         """A new process over the same bus, state and store."""
         self.archive = Archive(self.objects)
         self.judgements = Records(self.state, "judgement", JudgementRecord)
         self.runs = Records(self.state, "judged_run", JudgedRun)
         judging = Judging(
-            judges=Judges(offline or self.judge, None),
+            judges=Judges(offline or self.judge, model),
             archive=self.archive,
             judgements=self.judgements,
             runs=self.runs,
             bus=self.bus,
             clock=self.clock,
             metrics=JudgeMetrics(CollectorRegistry()),
+            purses=Purses(Records(self.state, "budget", Account), self.clock),
         )
         self.servicer = JudgeServicer(judging, self.archive, self.judgements, self.runs)
         self.consumer: Consumer = Handlers(judging, structlog.get_logger()).consumers(1)[0]
@@ -109,7 +111,7 @@ class World:
         """A run that has concluded."""
         data = conclusion.encode() if isinstance(conclusion, str) else conclusion
         ref = await self._put("runs", f"runs/{run_id}/conclusion.txt", data)
-        return run_pb2.Run(
+        run = run_pb2.Run(
             id=run_id,
             experiment_id="e-1",
             task_id=task_id,
@@ -117,6 +119,9 @@ class World:
             state=run_pb2.RUN_STATE_CONCLUDED,
             conclusion=ref,
         )
+        result = MessageToJson(run, preserving_proto_field_name=True).encode()
+        await self._put("runs", f"runs/{run_id}/result.json", result)
+        return run
 
     async def finish(self, run: run_pb2.Run, judge: plan_pb2.JudgeConfig | None = None) -> None:
         """The runner's word that a run is over."""

@@ -11,8 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 from firetrial.artifact.v1 import artifact_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import task_pb2
+from firetrial.runner.v1 import run_pb2
 from firetrial_judge.claims import Extraction
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef, Objects
 
@@ -27,6 +28,20 @@ class Archive:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+
+    async def run(self, run_id: str) -> run_pb2.Run:
+        """A run as it was when it had concluded. Raises NOT_FOUND where it has not, or does not exist."""
+        try:
+            data = await self._objects.get(f"runs/runs/{run_id}/result.json")
+        except FiretrialError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            raise FiretrialError(
+                Reason.NOT_FOUND,
+                f"there is no run {run_id!r} that has ended",
+                faults=[Fault("run_id", run_id, "must be the id of a run that has ended")],
+            ) from error
+        return _parsed(data, run_pb2.Run())
 
     async def conclusion(self, ref: artifact_pb2.ArtifactRef) -> str:
         """The agent's conclusion; bytes that are no UTF-8 become replacement characters."""

@@ -92,7 +92,8 @@ async def _judge(backend: str, model: str, base_url: str) -> AsyncIterator[Judge
         return
     if not model:
         raise invalid("--model", [Fault("--model", "", "must name the model to ask")])
-    from firetrial_judge.model_judge import ModelJudge, load_prompts
+    from firetrial_judge.instructions import load_prompts
+    from firetrial_judge.model_judge import ModelJudge
     from firetrial_kit.models import Endpoint, ModelClient
 
     key = os.environ.get("OPENAI_API_KEY", "")

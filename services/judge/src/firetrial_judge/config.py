@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Self
+from pathlib import Path
+from typing import Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Json, SecretStr, model_validator
 
-from firetrial_kit.models import Endpoint
+from firetrial_judge.judge import Price
+from firetrial_kit.asking import Endpoint
 from firetrial_kit.settings import Settings
+
+_MIB = 1024 * 1024
+
+
+class PriceSetting(BaseModel):
+    """USD per million tokens; without `cached`, cached tokens cost what others do."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
 
 
 class JudgeSettings(Settings):
-    # An OpenAI-compatible endpoint, up to and with its version: "https://host/v1". Unset: offline only.
+    # A model endpoint, up to and with its version: "https://host/v1". Unset: offline only.
     model_url: str = ""
+    # How it is spoken to: openai (any compatible server) or anthropic.
+    model_dialect: Literal["openai", "anthropic"] = "openai"
     # The model asked where a plan names none.
     model_name: str = ""
     model_key: SecretStr = SecretStr("")
     # Seconds for one request, and for all tries of one.
     model_timeout: float = Field(default=120.0, gt=0, le=3600)
     model_patience: float = Field(default=300.0, ge=0, le=86400)
+    # Requests to one model under way at most; fewer where its endpoint limits the rate.
+    model_at_once: int = Field(default=32, ge=1, le=1024)
     # Runs that are judged at the same time.
-    judgements_at_once: int = Field(default=2, ge=1, le=256)
+    judgements_at_once: int = Field(default=8, ge=1, le=256)
+    # {"model": {"prompt": 2.0, "completion": 8.0, "cached": 0.5}}, USD per million tokens. What is not here
+    # has an unknown price.
+    prices: Json[dict[str, PriceSetting]] = Field(default_factory=dict)
+    # A folder in front of the store for what was paid for once, and what it may hold. Unset: the store alone.
+    cache_dir: Path | None = None
+    cache_mib: int = Field(default=256, ge=1, le=1024 * 1024)
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
@@ -40,4 +63,17 @@ class JudgeSettings(Settings):
             self.model_key.get_secret_value(),
             timeout=self.model_timeout,
             patience=self.model_patience,
+            dialect=self.model_dialect,
+            at_once=self.model_at_once,
         )
+
+    def price_table(self) -> dict[str, Price]:
+        """What each model costs."""
+        return {
+            name: Price(p.prompt, p.completion, p.prompt if p.cached is None else p.cached)
+            for name, p in self.prices.items()
+        }
+
+    @property
+    def cache_bytes(self) -> int:
+        return self.cache_mib * _MIB

@@ -1,102 +1,89 @@
 """A judgement: what an agent concluded, laid against what is true, claim by claim, in both directions.
 
 In mode `text` every claim of one side is checked against the other side's whole text, in two passes: the
-agent's claims against the ground truth give precision, the ground truth's against the conclusion recall.
+agent's claims against the ground truth give precision, the ground truth's against the conclusion recall. In
+mode `set` the other side's claims stand for its text, which also says which claims match.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from firetrial_judge.claims import Claim, Extraction
+from firetrial_judge.judge import (
+    Convention,
+    Judge,
+    JudgeConfig,
+    Mode,
+    Question,
+    Spent,
+)
+from firetrial_judge.panel import Opinion, Panel, in_order
 from firetrial_judge.score import Score, score
-from firetrial_judge.verdict import Ruling, Verdict
+from firetrial_judge.verdict import Ruling, Span, Verdict
 from firetrial_kit.ids import digest
 
-
-class Mode(StrEnum):
-    """How claims are matched. TEXT: each against the other side's whole text."""
-
-    TEXT = "text"
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeConfig:
-    """Everything that can change a verdict, and nothing else.
-
-    `prompts` names the version of prompts or rules; `endpoint` the address asked, empty offline.
-    """
-
-    backend: str
-    model: str
-    prompts: str
-    endpoint: str = ""
-    mode: Mode = Mode.TEXT
-
-    @property
-    def hash(self) -> str:
-        """SHA-256, lower-case hex."""
-        return digest(asdict(self))
+__all__ = [
+    "Convention",
+    "Judge",
+    "JudgeConfig",
+    "Judgement",
+    "Match",
+    "Mode",
+    "Spent",
+    "in_order",
+    "judge_texts",
+    "judgement_id",
+    "text_hash",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Model calls and tokens paid for; zero for the offline judge."""
+class Match:
+    """An agent's claim and one of the ground truth of which one entails the other."""
 
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-        )
+    agent_claim: str
+    truth_claim: str
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The result for one run. Spans of claims and evidence are in characters of the text they lie in.
 
-    `agent_rulings` hold one ruling per agent claim, with evidence in the ground truth; `truth_rulings` one
-    per ground-truth claim, with evidence in the conclusion; both in the order of the claims.
+    `agent_opinions` hold one opinion per agent claim, with evidence in the ground truth; `truth_opinions` one
+    per ground-truth claim, with evidence in the conclusion (or its `core_idea`, where that was judged); both
+    in the order of the claims. `pairs` are known in mode SET only.
     """
 
     id: str
     config: JudgeConfig
     agent_claims: tuple[Claim, ...]
-    agent_rulings: tuple[Ruling, ...]
+    agent_opinions: tuple[Opinion, ...]
     truth_claims: tuple[Claim, ...]
-    truth_rulings: tuple[Ruling, ...]
+    truth_opinions: tuple[Opinion, ...]
     score: Score
     notes: tuple[str, ...] = ()
     spent: Spent = field(default_factory=Spent)
+    flags: tuple[str, ...] = ()
+    pairs: tuple[Match, ...] = ()
+    core_idea: str = ""
 
+    @property
+    def agent_rulings(self) -> tuple[Ruling, ...]:
+        return tuple(opinion.ruling for opinion in self.agent_opinions)
 
-class Judge(Protocol):
-    """Extracts claims and rules on them. Implemented by the offline and the model judge."""
-
-    config: JudgeConfig
-    quality: str  # what is known of how right it is, for people to read
-
-    async def claims(self, text: str) -> tuple[Extraction, Spent]:
-        """The claims of a text, by the same procedure whoever wrote it."""
-
-    async def rule(self, claims: Sequence[Claim], reference: str) -> tuple[Sequence[Ruling], Spent]:
-        """One ruling per claim against the reference text, in any order, UNSCORED where none could be had."""
+    @property
+    def truth_rulings(self) -> tuple[Ruling, ...]:
+        return tuple(opinion.ruling for opinion in self.truth_opinions)
 
 
 def judgement_id(run_id: str, conclusion: str, truth: str, config: JudgeConfig) -> str:
     """The same run, texts and config give the same id: "j-" and 32 hex digits."""
-    return "j-" + digest(run_id, text_hash(conclusion), text_hash(truth), config.hash, length=32)
+    hashes = text_hash(conclusion), text_hash(truth), config.hash
+    return "j-" + digest(run_id, *hashes, config.convention, length=32)
 
 
 def text_hash(text: str) -> str:
@@ -111,45 +98,127 @@ async def judge_texts(
 
     Raises what the judge raises; UNSCORED is no error.
     """
-    agent, spent = await judge.claims(conclusion)
-    if true is None:
-        true, cost = await judge.claims(truth)
-        spent += cost
-    agent, true = _named(agent, "a"), _named(true, "t")
-    (on_agent, spent_precision), (on_truth, spent_recall) = await asyncio.gather(
-        judge.rule(agent.claims, truth), judge.rule(true.claims, conclusion)
+    panel = judge if isinstance(judge, Panel) else Panel([judge])
+    idea, spent = await panel.core_idea(conclusion) if panel.config.core_idea else ("", Spent())
+    said = idea or conclusion
+    agent, true, cost = await _both_claims(panel, said, truth, true)
+    sets = _Sets(agent.claims, true.claims) if panel.config.mode is Mode.SET else None
+    asked = (
+        [sets.on_agent, sets.on_truth]
+        if sets
+        else [Question(agent.claims, truth), Question(true.claims, said)]
     )
-    agent_rulings, truth_rulings = in_order(agent.claims, on_agent), in_order(true.claims, on_truth)
+    (on_agent, on_truth), paid, notes = await panel.consider(asked)
+    pairs = sets.pairs(on_agent, on_truth) if sets else ()
+    if sets:
+        on_agent = _in_text(on_agent, sets.on_agent, true.claims)
+        on_truth = _in_text(on_truth, sets.on_truth, agent.claims)
     return Judgement(
-        id=judgement_id(run_id, conclusion, truth, judge.config),
-        config=judge.config,
+        id=judgement_id(run_id, conclusion, truth, panel.config),
+        config=panel.config,
         agent_claims=agent.claims,
-        agent_rulings=agent_rulings,
+        agent_opinions=on_agent,
         truth_claims=true.claims,
-        truth_rulings=truth_rulings,
-        score=score([r.verdict for r in agent_rulings], [r.verdict for r in truth_rulings]),
-        notes=_notes("conclusion", agent) + _notes("ground truth", true),
-        spent=spent + spent_precision + spent_recall,
+        truth_opinions=on_truth,
+        score=score(
+            [o.ruling.verdict for o in on_agent],
+            [o.ruling.verdict for o in on_truth],
+            convention=panel.config.convention,
+        ),
+        notes=_notes("conclusion", agent) + _notes("ground truth", true) + notes,
+        spent=spent + cost + paid,
+        flags=_flags(agent, true, (*on_agent, *on_truth), notes),
+        pairs=pairs,
+        core_idea=idea,
     )
 
 
-def in_order(claims: Sequence[Claim], rulings: Sequence[Ruling]) -> tuple[Ruling, ...]:
-    """One ruling per claim, by id: missing ones are UNSCORED, those on unknown claims are dropped.
-
-    Verdicts never move to another claim because one is missing.
-    """
-    by_id = {ruling.claim_id: ruling for ruling in rulings}
-    return tuple(
-        by_id.get(claim.id) or Ruling(claim.id, Verdict.UNSCORED, "the judge gave no verdict")
-        for claim in claims
-    )
+async def _both_claims(
+    panel: Panel, conclusion: str, truth: str, true: Extraction | None
+) -> tuple[Extraction, Extraction, Spent]:
+    """The claims of both sides as a1, a2, … and t1, t2, …, so that an id alone tells the side."""
+    if true is None:
+        (agent, spent), (true, cost) = await asyncio.gather(panel.claims(conclusion), panel.claims(truth))
+        spent += cost
+    else:
+        agent, spent = await panel.claims(conclusion)
+    return _named(agent, "a"), _named(true, "t"), spent
 
 
 def _named(extraction: Extraction, side: str) -> Extraction:
-    """The claims as a1, a2, … or t1, t2, …, so that an id alone tells the side."""
     claims = tuple(replace(claim, id=f"{side}{n}") for n, claim in enumerate(extraction.claims, 1))
     return replace(extraction, claims=claims)
 
 
+def _on(side: Extraction, reference: str) -> Question:
+    return Question(side.claims, reference)
+
+
+class _Sets:
+    """Each side's claims as the other side's reference: a line each."""
+
+    def __init__(self, agent: tuple[Claim, ...], true: tuple[Claim, ...]) -> None:
+        self._agent, self._true = agent, true
+        self.on_agent = Question(agent, _lines(true))
+        self.on_truth = Question(true, _lines(agent))
+
+    def pairs(self, on_agent: Sequence[Opinion], on_truth: Sequence[Opinion]) -> tuple[Match, ...]:
+        """Which claims match: found where a verdict of ENTAILED points at a claim of the other side."""
+        found = {
+            Match(opinion.ruling.claim_id, self._true[line].id)
+            for opinion, line in _pointing(on_agent, self.on_agent.reference)
+        } | {
+            Match(self._agent[line].id, opinion.ruling.claim_id)
+            for opinion, line in _pointing(on_truth, self.on_truth.reference)
+        }
+        agent, true = _places(self._agent), _places(self._true)
+        return tuple(sorted(found, key=lambda m: (agent[m.agent_claim], true[m.truth_claim])))
+
+
+def _lines(claims: Sequence[Claim]) -> str:
+    return "\n".join(" ".join(claim.text.split()) for claim in claims)
+
+
+def _places(claims: Sequence[Claim]) -> dict[str, int]:
+    return {claim.id: place for place, claim in enumerate(claims)}
+
+
+def _pointing(opinions: Sequence[Opinion], reference: str) -> Iterator[tuple[Opinion, int]]:
+    """The entailed claims whose evidence is known, and the line of the reference that it lies in."""
+    for opinion in opinions:
+        if opinion.ruling.verdict is Verdict.ENTAILED and opinion.ruling.evidence:
+            yield opinion, _line(opinion.ruling.evidence, reference)
+
+
+def _line(span: Span, reference: str) -> int:
+    return reference.count("\n", 0, span.start)
+
+
+def _in_text(opinions: Sequence[Opinion], question: Question, claims: Sequence[Claim]) -> tuple[Opinion, ...]:
+    """Evidence in a list of claims, as evidence in the text that they were taken from."""
+    moved = []
+    for opinion in opinions:
+        evidence = opinion.ruling.evidence
+        if evidence:
+            claim = claims[_line(evidence, question.reference)]
+            evidence = Span(claim.start, claim.end)
+        moved.append(replace(opinion, ruling=replace(opinion.ruling, evidence=evidence)))
+    return tuple(moved)
+
+
 def _notes(side: str, extraction: Extraction) -> tuple[str, ...]:
     return tuple(f"{side}: {note}" for note in extraction.notes)
+
+
+def _flags(
+    agent: Extraction, true: Extraction, opinions: Sequence[Opinion], notes: Sequence[str]
+) -> tuple[str, ...]:
+    """What a reader of the scores must know, in fixed words."""
+    told = {
+        "no_claims": not agent.claims,
+        "no_truth_claims": not true.claims,
+        "unscored_claims": any(o.ruling.verdict is Verdict.UNSCORED for o in opinions),
+        "panel_disagreement": any(o.flip_rate for o in opinions),
+        "panel_incomplete": any(" abstained: " in note for note in notes),
+    }
+    return tuple(flag for flag, holds in told.items() if holds)

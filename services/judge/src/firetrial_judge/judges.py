@@ -1,12 +1,14 @@
-"""Which judge a plan asks for."""
+"""Which judges a plan asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
-from firetrial_judge.judgement import Judge
-from firetrial_kit.errors import Fault, FiretrialError, Reason
+from firetrial_judge.judge import Convention, Judge, Mode, ModelBacked, Purse
+from firetrial_judge.panel import Panel
+from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 
 _MOST_MODELS = 16
 
@@ -19,6 +21,20 @@ class Backend(StrEnum):
     MODEL = "model"
 
 
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a plan asks for: who judges, how, and for how much (USD; None: no cap)."""
+
+    backend: Backend = Backend.DEFAULT
+    model: str = ""
+    mode: Mode = Mode.TEXT
+    core_idea: bool = False
+    panel: tuple[str, ...] = ()
+    repeats: int = 1
+    convention: Convention = Convention.UNDEFINED
+    max_cost_usd: float | None = None
+
+
 class Judges:
     """The offline judge, and a judge for each model that is asked for, made once.
 
@@ -29,6 +45,27 @@ class Judges:
         self._offline = offline
         self._make = model
         self._models: dict[str, Judge] = {}
+
+    def seat(self, spec: Spec, purse: Purse | None = None) -> Panel:
+        """The panel that a plan asks for, paid for out of `purse` where one is given.
+
+        Raises what `pick` raises, and INVALID for what the judge cannot do or a model that sits twice.
+        """
+        first = self.pick(spec.backend, spec.model)
+        if (spec.panel or spec.core_idea) and not isinstance(first, ModelBacked):
+            field = "panel" if spec.panel else "core_idea"
+            raise _faulty(field, str(getattr(spec, field)), "needs a model: the offline judge judges alone")
+        members = [first, *(self.pick(Backend.MODEL, name) for name in spec.panel)]
+        names = [member.config.model for member in members]
+        if len(set(names)) != len(names):
+            raise _faulty("panel", ", ".join(names), "must name each model once: ask for repeats instead")
+        return Panel(
+            [_charged(member, purse) for member in members],
+            repeats=spec.repeats,
+            mode=spec.mode,
+            core_idea=spec.core_idea,
+            convention=spec.convention,
+        )
 
     def pick(self, backend: Backend, model: str) -> Judge:
         """Raises PRECONDITION for a model where none is configured, INVALID for one too many."""
@@ -52,3 +89,11 @@ class Judges:
                 )
             self._models[model] = self._make(model)
         return self._models[model]
+
+
+def _charged(judge: Judge, purse: Purse | None) -> Judge:
+    return judge.charged(purse) if purse and isinstance(judge, ModelBacked) else judge
+
+
+def _faulty(field: str, value: str, cure: str) -> FiretrialError:
+    return invalid("the judge's configuration", [Fault(f"plan.judge.{field}", value, cure)])

@@ -10,15 +10,20 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_judge import wire
 from firetrial_judge.archive import Archive
 from firetrial_judge.claims import Extraction
-from firetrial_judge.judgement import Judge, Judgement, Spent, judge_texts, judgement_id, text_hash
+from firetrial_judge.judge import Convention, Spent
+from firetrial_judge.judgement import Judgement, judge_texts, judgement_id, text_hash
 from firetrial_judge.judges import Judges
 from firetrial_judge.metrics import JudgeMetrics
+from firetrial_judge.once import Turns
+from firetrial_judge.panel import Panel
 from firetrial_judge.records import JudgedRun, JudgementRecord
+from firetrial_judge.spending import Purses
 from firetrial_judge.verdict import Verdict
 from firetrial_kit import events
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 from firetrial_kit.records import Records
 
@@ -38,6 +43,7 @@ class Judging:
         bus: Bus,
         clock: Clock,
         metrics: JudgeMetrics,
+        purses: Purses,
     ) -> None:
         self._judges = judges
         self._archive = archive
@@ -46,25 +52,25 @@ class Judging:
         self._bus = bus
         self._clock = clock
         self._metrics = metrics
+        self._purses = purses
+        self._turns = Turns()
 
     async def run(self, run: run_pb2.Run, slip: plan_pb2.Slip) -> None:
         """Judge a run's conclusion against its task's ground truth: put, record, announce.
 
-        Done before, it is only announced again. Raises PRECONDITION where there is nothing to judge or no
-        judge to do it, and what the store and the model raise.
+        Done before, it is only announced again. Raises PRECONDITION where there is nothing to judge, no
+        judge to do it or no money left, and what the store and the model raise.
         """
-        judge = self._judges.pick(*wire.config_to_domain(slip.plan.judge))
-        if not run.HasField("conclusion"):
-            raise FiretrialError(Reason.PRECONDITION, f"run {run.id} left no conclusion")
-        conclusion = await self._archive.conclusion(run.conclusion)
-        truth = await self._archive.ground_truth(run.task_id)
-        id_ = judgement_id(run.id, conclusion, truth, judge.config)
-        kept = await self._archive.find(id_)
-        if kept is None:
-            wired = await self._judged(judge, run, conclusion, truth)
-            kept = wired, await self._archive.put(wired)
-        await self._record(run.id, *kept)
+        kept = await self._kept(run, slip.plan.judge)
+        await self._set(JudgedRun(run.id, judgement_id=kept[0].id))
         await self._announce(run, slip, *kept)
+
+    async def again(self, run_id: str, config: plan_pb2.JudgeConfig) -> judgement_pb2.Judgement:
+        """Judge a concluded run under another configuration; nothing is announced, its own judgement stays.
+
+        Raises as `run` does, and NOT_FOUND for a run that has not ended or does not exist.
+        """
+        return (await self._kept(await self._archive.run(run_id), config))[0]
 
     async def fail(self, run: run_pb2.Run, slip: plan_pb2.Slip, reason: str) -> None:
         """Record and announce that a run will not be judged."""
@@ -77,44 +83,69 @@ class Judging:
     async def texts(
         self, conclusion: str, truth: str, config: plan_pb2.JudgeConfig
     ) -> judgement_pb2.Judgement:
-        """Judge two texts; nothing is kept."""
-        judge = self._judges.pick(*wire.config_to_domain(config))
-        judgement = await self._timed(judge, "", conclusion, truth, None)
-        return self._wired(judge, judgement, run_pb2.Run(), conclusion, truth)
+        """Judge two texts; nothing is kept but what was paid for."""
+        panel = self._seat(config, "")
+        judgement = await self._timed(panel, "", conclusion, truth, None)
+        return self._wired(panel, judgement, run_pb2.Run(), conclusion, truth)
+
+    async def _kept(
+        self, run: run_pb2.Run, config: plan_pb2.JudgeConfig
+    ) -> tuple[judgement_pb2.Judgement, ObjectRef]:
+        """The run's judgement under a configuration, made before or made now, and where it lies."""
+        panel = self._seat(config, run.experiment_id)
+        if not run.HasField("conclusion"):
+            raise FiretrialError(Reason.PRECONDITION, f"run {run.id} left no conclusion")
+        conclusion = await self._archive.conclusion(run.conclusion)
+        truth = await self._archive.ground_truth(run.task_id)
+        id_ = judgement_id(run.id, conclusion, truth, panel.config)
+        async with self._turns.of(id_):
+            kept = await self._archive.find(id_)
+            if kept is None:
+                wired = await self._judged(panel, run, conclusion, truth)
+                kept = wired, await self._archive.put(wired)
+        record = JudgementRecord(id_, run.id, kept[1], run.experiment_id)
+        await self._judgements.create(id_, record)
+        return kept
+
+    def _seat(self, config: plan_pb2.JudgeConfig, experiment_id: str) -> Panel:
+        spec = wire.spec_to_domain(config)
+        cap = spec.max_cost_usd
+        return self._judges.seat(spec, None if cap is None else self._purses.of(experiment_id, cap))
 
     async def _judged(
-        self, judge: Judge, run: run_pb2.Run, conclusion: str, truth: str
+        self, panel: Panel, run: run_pb2.Run, conclusion: str, truth: str
     ) -> judgement_pb2.Judgement:
-        true, cost = await self._true_claims(judge, truth)
-        if not true.claims:
+        true, cost = await self._true_claims(panel, truth)
+        if not true.claims and panel.config.convention is Convention.UNDEFINED:
             raise FiretrialError(
                 Reason.PRECONDITION, f"the ground truth of task {run.task_id} holds no finding"
             )
-        judgement = await self._timed(judge, run.id, conclusion, truth, true)
+        judgement = await self._timed(panel, run.id, conclusion, truth, true)
         _check_usable(judgement)
         judgement = replace(judgement, spent=judgement.spent + cost)
-        return self._wired(judge, judgement, run, conclusion, truth)
+        return self._wired(panel, judgement, run, conclusion, truth)
 
-    async def _true_claims(self, judge: Judge, truth: str) -> tuple[Extraction, Spent]:
-        """The ground truth's claims: paid for once, then read."""
-        key = text_hash(truth), judge.config.hash
-        kept = await self._archive.claims(*key)
-        if kept is not None:
-            return kept, Spent()
-        extraction, cost = await judge.claims(truth)
-        await self._archive.keep_claims(*key, extraction)
-        return extraction, cost
+    async def _true_claims(self, panel: Panel, truth: str) -> tuple[Extraction, Spent]:
+        """The ground truth's claims: paid for once, then read, however many runs want them at once."""
+        key = text_hash(truth), panel.config.hash
+        async with self._turns.of(digest(*key)):
+            kept = await self._archive.claims(*key)
+            if kept is not None:
+                return kept, Spent()
+            extraction, cost = await panel.claims(truth)
+            await self._archive.keep_claims(*key, extraction)
+            return extraction, cost
 
     async def _timed(
-        self, judge: Judge, run_id: str, conclusion: str, truth: str, true: Extraction | None
+        self, panel: Panel, run_id: str, conclusion: str, truth: str, true: Extraction | None
     ) -> Judgement:
-        with self._metrics.seconds.labels(judge.config.backend).time():
-            judgement = await judge_texts(judge, run_id=run_id, conclusion=conclusion, truth=truth, true=true)
+        with self._metrics.seconds.labels(panel.config.backend).time():
+            judgement = await judge_texts(panel, run_id=run_id, conclusion=conclusion, truth=truth, true=true)
         self._metrics.count(judgement)
         return judgement
 
     def _wired(
-        self, judge: Judge, judgement: Judgement, run: run_pb2.Run, conclusion: str, truth: str
+        self, panel: Panel, judgement: Judgement, run: run_pb2.Run, conclusion: str, truth: str
     ) -> judgement_pb2.Judgement:
         return wire.judgement_to_wire(
             judgement,
@@ -122,13 +153,9 @@ class Judging:
             task_id=run.task_id,
             conclusion=conclusion,
             truth=truth,
-            quality=judge.quality,
+            quality=panel.quality,
             at=self._clock.now(),
         )
-
-    async def _record(self, run_id: str, judgement: judgement_pb2.Judgement, ref: ObjectRef) -> None:
-        await self._judgements.create(judgement.id, JudgementRecord(judgement.id, run_id, ref))
-        await self._set(JudgedRun(run_id, judgement_id=judgement.id))
 
     async def _set(self, record: JudgedRun) -> None:
         if not await self._runs.create(record.run_id, record):

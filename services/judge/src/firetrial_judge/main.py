@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 
 from firetrial.judge.v1 import judge_service_pb2_grpc
 from firetrial_judge import offline
 from firetrial_judge.archive import Archive
+from firetrial_judge.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_judge.config import JudgeSettings
 from firetrial_judge.handlers import Handlers
 from firetrial_judge.judges import Judges
@@ -16,25 +18,31 @@ from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import opener
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.servicer import JudgeServicer
+from firetrial_judge.spending import Account, Purses
 from firetrial_kit import rpc, service
+from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts, Service
 
 
 async def build(parts: Parts) -> Service:
     settings = JudgeSettings.from_env(parts.environ, SERVICE)
-    models = opener(settings.endpoint, parts.stack) if settings.model_url else None
+    prices = settings.price_table()
+    metrics = JudgeMetrics(parts.registry, prices)
+    cache = Tiers(*_tiers(settings, parts.objects))
+    models = opener(settings.endpoint, parts.stack, cache=cache, prices=prices, observe=metrics.observe)
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
     runs = Records(parts.state, "run", JudgedRun)
     judging = Judging(
-        judges=Judges(await asyncio.to_thread(offline.load), models),
+        judges=Judges(await asyncio.to_thread(offline.load), models if settings.model_url else None),
         archive=archive,
         judgements=judgements,
         runs=runs,
         bus=parts.bus,
         clock=parts.clock,
-        metrics=JudgeMetrics(parts.registry),
+        metrics=metrics,
+        purses=Purses(Records(parts.state, "budget", Account), parts.clock),
     )
     servicer = JudgeServicer(judging, archive, judgements, runs)
 
@@ -47,6 +55,12 @@ async def build(parts: Parts) -> Service:
 
     consumers = Handlers(judging, parts.log).consumers(settings.judgements_at_once)
     return Service(SERVICE, register, consumers)
+
+
+def _tiers(settings: JudgeSettings, objects: Objects) -> Iterator[Cache]:
+    if settings.cache_dir:
+        yield LocalTier(settings.cache_dir, settings.cache_bytes)
+    yield StoreTier(objects)
 
 
 def main() -> None:

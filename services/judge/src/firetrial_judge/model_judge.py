@@ -1,81 +1,47 @@
 """The judge that asks a model: claims and verdicts by JSON schema, one entry per claim id.
 
-What the model leaves out or gets wrong is asked for again, one claim at a time; what stays wrong is
-UNSCORED. The texts come from agents and are hostile: each request fences them with a marker that no writer
-can know.
+What was asked before is taken from the cache. What the model leaves out or gets wrong is asked for again, one
+claim at a time; what stays wrong is UNSCORED. The texts come from agents and are hostile: each request fences
+them with a marker that no writer can know.
 """
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from hashlib import sha256
-from importlib.resources import files
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
-from firetrial_judge.claims import MAX_CLAIM_CHARS, MAX_CLAIMS, Claim, Extraction, Kind
-from firetrial_judge.judgement import Judge, JudgeConfig, Spent
+from pydantic import TypeAdapter, ValidationError
+
+from firetrial_judge import entries
+from firetrial_judge.cache import Cache, NoCache
+from firetrial_judge.claims import Claim, Extraction
+from firetrial_judge.instructions import Prompt, Prompts, load_prompts
+from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
 from firetrial_judge.text import MAX_CHARS, clean, units
-from firetrial_judge.verdict import Ruling, Span, Verdict
-from firetrial_kit.models import Endpoint, MalformedAnswer, Message, ModelClient, Usage
+from firetrial_judge.verdict import Ruling, Verdict
+from firetrial_kit.asking import Meter, Schema, Usage
+from firetrial_kit.ids import digest
+from firetrial_kit.models import Answer, Call, Endpoint, MalformedAnswer, Message, ModelClient
 
-_BATCH = 40  # claims in one request
+_BATCH = 60  # claims in one request
 _GIVE_UP = 3  # malformed answers in a row after which the rest is left UNSCORED
-_DECIDED = [v.value for v in Verdict if v is not Verdict.UNSCORED]
+_EXTRACTION: TypeAdapter[Extraction] = TypeAdapter(Extraction)
+_RULING: TypeAdapter[Ruling] = TypeAdapter(Ruling)
 
 
 @dataclass(frozen=True, slots=True)
-class Prompts:
-    """The instructions of one version. `version` ends in a hash, so that an edited prompt is another one."""
+class _Asked:
+    """One claim with what decides it, and the key of its verdict in the cache."""
 
-    version: str
-    claims: str
-    verdicts: str
-
-
-def load_prompts(version: str = "v1") -> Prompts:
-    """Read the prompts that ship with the package."""
-    folder = files("firetrial_judge") / "prompts"
-    claims, verdicts = ((folder / f"{n}.{version}.txt").read_text("utf-8") for n in ("claims", "verdicts"))
-    return Prompts(f"{version}-{sha256((claims + verdicts).encode()).hexdigest()[:8]}", claims, verdicts)
-
-
-def _listing(name: str, item: Mapping[str, Any]) -> dict[str, Any]:
-    entry = {"type": "object", "properties": item, "required": list(item), "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {name: {"type": "array", "items": entry}},
-        "required": [name],
-        "additionalProperties": False,
-    }
-
-
-_CLAIMS_SCHEMA = _listing(
-    "claims",
-    {
-        "sentence": {"type": "integer"},
-        "text": {"type": "string"},
-        "kind": {"type": "string", "enum": [kind.value for kind in Kind]},
-    },
-)
-_VERDICTS_SCHEMA = _listing(
-    "verdicts",
-    {
-        "id": {"type": "string"},
-        "verdict": {"type": "string", "enum": _DECIDED},
-        "rationale": {"type": "string"},
-        "evidence": {"type": "string"},
-    },
-)
-# One bad entry must not cost the others a second paid call: entries are checked one by one here.
-_VERDICTS_ACCEPTED = {
-    "type": "object",
-    "properties": {"verdicts": {"type": "array"}},
-    "required": ["verdicts"],
-}
+    claim: Claim
+    reference: str
+    key: str
 
 
 class ModelJudge:
@@ -88,11 +54,16 @@ class ModelJudge:
         client: ModelClient,
         prompts: Prompts,
         *,
+        cache: Cache | None = None,
+        price: Price | None = None,
         token: Callable[[], str] = lambda: secrets.token_hex(12),
     ) -> None:
         self._client = client
         self._prompts = prompts
+        self._cache = cache or NoCache()
+        self._price = price
         self._token = token
+        self._meter: Meter | None = None
         self.config = JudgeConfig(
             backend="model",
             model=client.endpoint.model,
@@ -100,61 +71,122 @@ class ModelJudge:
             endpoint=client.endpoint.base_url,
         )
 
+    def charged(self, purse: Purse) -> Self:
+        """The same judge, paid for out of `purse`. Raises PRECONDITION where that needs an unknown price."""
+        paid = copy.copy(self)
+        paid._meter = purse.meter(self.config.model, self._price)  # noqa: SLF001 - of the same class
+        return paid
+
     async def claims(self, text: str) -> tuple[Extraction, Spent]:
         """The claims of a text, each with the span of its sentence. Raises the client's ModelErrors."""
         cleaned = clean(text)
         sentences = units(cleaned)
         if not sentences:
             return Extraction(()), Spent()
-        numbered = "\n".join(
-            f"[{n}] {' '.join(cleaned[s.start : s.end].split())}" for n, s in enumerate(sentences, 1)
+        key = self._key("claims", self._prompts.claims, cleaned)
+        kept = _read(_EXTRACTION, (await self._cache.get([key])).get(key))
+        if kept is not None:
+            return kept, Spent(cache_hits=1)
+        answer = await self._ask(self._prompts.claims, ["TEXT", cleaned], entries.CLAIMS, "claims")
+        found = entries.extraction(answer.value["claims"], cleaned, sentences)
+        if len(text) > MAX_CHARS:
+            note = f"text cut at {MAX_CHARS} of {len(text)} characters"
+            found = replace(found, notes=(note, *found.notes))
+        await self._cache.put({key: _EXTRACTION.dump_json(found)})
+        return found, self._spent(answer.usage)
+
+    async def core_idea(self, text: str) -> tuple[str, Spent]:
+        """See `ModelBacked`. Raises the client's ModelErrors."""
+        cleaned = clean(text)
+        key = self._key("core_idea", self._prompts.core_idea, cleaned)
+        kept = (await self._cache.get([key])).get(key)
+        if kept is not None:
+            return kept.decode("utf-8", "replace"), Spent(cache_hits=1)
+        answer = await self._ask(
+            self._prompts.core_idea, ["CONCLUSION", cleaned], entries.CORE_IDEA, "core_idea"
         )
-        schema = _within(_CLAIMS_SCHEMA, len(sentences))
-        answer = await self._client.ask(
-            self._messages(self._prompts.claims, "TEXT", numbered), schema, name="claims"
-        )
-        notes = [f"text cut at {MAX_CHARS} of {len(text)} characters"] if len(text) > MAX_CHARS else []
-        return _extraction(answer.value["claims"], sentences, notes), _spent(answer.usage)
+        idea = clean(str(answer.value["core_idea"])).strip()
+        await self._cache.put({key: idea.encode("utf-8", "replace")})
+        return idea, self._spent(answer.usage)
 
     async def rule(self, claims: Sequence[Claim], reference: str) -> tuple[Sequence[Ruling], Spent]:
         """One ruling per claim. Raises UpstreamUnavailable and UpstreamRefused, never MalformedAnswer."""
-        reference = clean(reference)
-        rulings: dict[str, Ruling] = {}
-        spent = Spent()
-        for at in range(0, len(claims), _BATCH):
-            found, cost = await self._batch(claims[at : at + _BATCH], reference)
-            rulings |= found
-            spent += cost
-        strikes = 0
-        for claim in claims:
-            if claim.id in rulings or strikes >= _GIVE_UP:
-                continue
-            found, cost = await self._batch([claim], reference)
-            rulings |= found
-            spent += cost
-            strikes = 0 if claim.id in found else strikes + 1
-        unscored = (
-            Ruling(c.id, Verdict.UNSCORED, "the model gave no usable verdict")
-            for c in claims
-            if c.id not in rulings
-        )
-        return [*rulings.values(), *unscored], spent
+        (rulings,), spent = await self.rule_all([Question(tuple(claims), reference)])
+        return rulings, spent
 
-    async def _batch(self, claims: Sequence[Claim], reference: str) -> tuple[dict[str, Ruling], Spent]:
+    async def rule_all(
+        self, questions: Sequence[Question], repeat: int = 1
+    ) -> tuple[list[Sequence[Ruling]], Spent]:
+        """See `ModelBacked`. Raises as `rule` does, and ValueError for an id that two claims have."""
+        asked = [
+            self._asked(claim, clean(question.reference), repeat)
+            for question in questions
+            for claim in question.claims
+        ]
+        if len({a.claim.id for a in asked}) != len(asked):
+            raise ValueError("two claims have one id")
+        rulings = await self._known(asked)
+        spent = Spent(cache_hits=len(rulings))
+        missing = [a for a in asked if a.claim.id not in rulings]
+        fresh, cost = await self._fresh(missing)
+        keys = {a.claim.id: a.key for a in missing}
+        await self._cache.put({keys[id_]: _RULING.dump_json(ruling) for id_, ruling in fresh.items()})
+        rulings |= fresh
+        return [
+            [rulings.get(claim.id) or _unscored(claim) for claim in question.claims] for question in questions
+        ], spent + cost
+
+    def _asked(self, claim: Claim, reference: str, repeat: int) -> _Asked:
+        return _Asked(
+            claim, reference, self._key("verdict", self._prompts.verdicts, claim.text, reference, repeat)
+        )
+
+    async def _known(self, asked: Sequence[_Asked]) -> dict[str, Ruling]:
+        """What is at hand: earlier verdicts, and those on nothing at all."""
+        kept = await self._cache.get([a.key for a in asked if a.reference.strip()])
+        known: dict[str, Ruling] = {}
+        for a in asked:
+            if not a.reference.strip():
+                known[a.claim.id] = Ruling(a.claim.id, Verdict.NEUTRAL, "there is nothing to compare with")
+            elif (ruling := _read(_RULING, kept.get(a.key))) is not None:
+                known[a.claim.id] = replace(ruling, claim_id=a.claim.id)
+        return known
+
+    async def _fresh(self, asked: Sequence[_Asked]) -> tuple[dict[str, Ruling], Spent]:
+        """Ask for verdicts: all in batches, then those that did not come one by one."""
+        batches = [asked[at : at + _BATCH] for at in range(0, len(asked), _BATCH)]
+        answers = await asyncio.gather(*map(self._batch, batches))
+        rulings = {id_: ruling for found, _ in answers for id_, ruling in found.items()}
+        spent = sum((cost for _, cost in answers), Spent())
+        strikes = 0
+        for a in asked:
+            if a.claim.id in rulings or strikes >= _GIVE_UP:
+                continue
+            found, cost = await self._batch([a])
+            rulings |= found
+            spent += cost
+            strikes = 0 if a.claim.id in found else strikes + 1
+        return rulings, spent
+
+    async def _batch(self, asked: Sequence[_Asked]) -> tuple[dict[str, Ruling], Spent]:
         """The well-formed verdicts on these claims by id; fewer than asked for where some are not."""
-        listed = json.dumps([{"id": c.id, "claim": c.text} for c in claims], ensure_ascii=False, indent=1)
-        messages = self._messages(self._prompts.verdicts, "REFERENCE", reference, "CLAIMS", listed)
         try:
-            answer = await self._client.ask(
-                messages, _VERDICTS_SCHEMA, name="verdicts", accept=_VERDICTS_ACCEPTED
+            answer = await self._ask(
+                self._prompts.verdicts,
+                _lists(asked),
+                entries.VERDICTS,
+                "verdicts",
+                accept=entries.VERDICTS_ACCEPTED,
             )
         except MalformedAnswer as error:
-            return {}, _spent(error.usage)
-        wanted = {claim.id for claim in claims}
-        return _rulings(answer.value["verdicts"], wanted, reference), _spent(answer.usage)
+            return {}, self._spent(error.usage)
+        references = {a.claim.id: a.reference for a in asked}
+        return entries.rulings(answer.value["verdicts"], references), self._spent(answer.usage)
 
-    def _messages(self, prompt: str, *titled: str) -> list[Message]:
-        """The prompt, and titled texts between markers; a text that holds the marker gets another."""
+    async def _ask(
+        self, prompt: Prompt, titled: Sequence[str], schema: Schema, name: str, accept: Schema | None = None
+    ) -> Answer:
+        """Ask with titled texts between markers; a text that holds the marker gets another."""
         marker = self._token()
         while any(marker in text for text in titled):
             marker = self._token()
@@ -162,84 +194,62 @@ class ModelJudge:
             f"<<{marker} {title}\n{text}\n{marker}>>"
             for title, text in zip(titled[::2], titled[1::2], strict=True)
         ]
-        return [Message("system", prompt.format(marker=marker)), Message("user", "\n\n".join(fenced))]
+        messages = [
+            Message("system", prompt.text.format(marker=marker)),
+            Message("user", "\n\n".join(fenced)),
+        ]
+        return await self._client.ask(messages, schema, name=name, accept=accept, meter=self._meter)
+
+    def _key(self, task: str, prompt: Prompt, *content: object) -> str:
+        endpoint = self._client.endpoint
+        return digest(task, prompt.version, endpoint.dialect, endpoint.base_url, endpoint.model, content)
+
+    def _spent(self, usage: Usage) -> Spent:
+        cost = self._price.of(usage) if self._price else None
+        return Spent(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, cost)
 
 
-def opener(endpoint: Callable[[str], Endpoint], stack: AsyncExitStack) -> Callable[[str], Judge]:
+def opener(
+    endpoint: Callable[[str], Endpoint],
+    stack: AsyncExitStack,
+    *,
+    cache: Cache | None = None,
+    prices: Mapping[str, Price] | None = None,
+    observe: Callable[[Call], None] = lambda _: None,
+) -> Callable[[str], Judge]:
     """Makes a judge for a model by name; `stack` closes its connections."""
     prompts = load_prompts()
 
     def opened(model: str) -> Judge:
-        client = ModelClient(endpoint(model))
+        client = ModelClient(endpoint(model), observe=observe)
         stack.push_async_callback(client.aclose)
-        return ModelJudge(client, prompts)
+        return ModelJudge(client, prompts, cache=cache, price=(prices or {}).get(client.endpoint.model))
 
     return opened
 
 
-def _within(schema: Mapping[str, Any], sentences: int) -> dict[str, Any]:
-    """The claims' schema with the sentence's number bounded."""
-    bounded = json.loads(json.dumps(schema))
-    bounded["properties"]["claims"]["items"]["properties"]["sentence"] |= {"minimum": 1, "maximum": sentences}
-    return dict(bounded)
+def _lists(asked: Sequence[_Asked]) -> list[str]:
+    """Each reference once, followed by the claims that are judged by it: titles and texts by turns."""
+    by_reference: dict[str, list[Claim]] = {}
+    for a in asked:
+        by_reference.setdefault(a.reference, []).append(a.claim)
+    titled: list[str] = []
+    for number, (reference, claims) in enumerate(by_reference.items(), 1):
+        titled += [f"REFERENCE {number}", reference, f"CLAIMS {number}", _listed(claims)]
+    return titled
 
 
-def _extraction(
-    entries: Sequence[Mapping[str, Any]], sentences: Sequence[Span], notes: list[str]
-) -> Extraction:
-    claims: list[Claim] = []
-    seen: set[str] = set()
-    for entry in entries:
-        text = " ".join(clean(str(entry["text"])).split())[:MAX_CLAIM_CHARS]
-        if not text or text.casefold() in seen:
-            continue
-        seen.add(text.casefold())
-        span = sentences[entry["sentence"] - 1]
-        claims.append(Claim(f"c{len(claims) + 1}", text, span.start, span.end, Kind(entry["kind"])))
-    if len(claims) > MAX_CLAIMS:
-        notes.append(f"claims cut at {MAX_CLAIMS} of {len(claims)}")
-    return Extraction(tuple(claims[:MAX_CLAIMS]), tuple(notes))
+def _listed(claims: Iterable[Claim]) -> str:
+    return json.dumps([{"id": c.id, "claim": c.text} for c in claims], ensure_ascii=False, indent=1)
 
 
-def _rulings(entries: Sequence[Any], wanted: set[str], reference: str) -> dict[str, Ruling]:
-    """Rulings by claim id. An id that comes twice with two verdicts has none; unknown ids are dropped."""
-    found: dict[str, Ruling] = {}
-    disputed: set[str] = set()
-    for entry in entries:
-        ruling = _ruling(entry, reference)
-        if ruling is None or ruling.claim_id not in wanted:
-            continue
-        if found.setdefault(ruling.claim_id, ruling).verdict is not ruling.verdict:
-            disputed.add(ruling.claim_id)
-    return {id_: ruling for id_, ruling in found.items() if id_ not in disputed}
+def _unscored(claim: Claim) -> Ruling:
+    return Ruling(claim.id, Verdict.UNSCORED, "the model gave no usable verdict")
 
 
-def _ruling(entry: Any, reference: str) -> Ruling | None:
-    if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+def _read(type_: TypeAdapter[Any], data: bytes | None) -> Any:
+    """What was kept, None where nothing was or it has an older form."""
+    try:
+        return None if data is None else type_.validate_json(data)
+    except ValidationError:
         return None
-    if entry.get("verdict") not in _DECIDED:
-        return None
-    rationale, quote = entry.get("rationale"), entry.get("evidence")
-    return Ruling(
-        entry["id"],
-        Verdict(entry["verdict"]),
-        rationale.strip()[:1000] if isinstance(rationale, str) else "",
-        _place(quote, reference) if isinstance(quote, str) else None,
-    )
-
-
-def _place(quote: str, reference: str) -> Span | None:
-    """Where the quote stands in the reference, spaces and case aside; None if it does not."""
-    bare = " ".join(quote.split())
-    if not bare:
-        return None
-    positions = [i for i, c in enumerate(reference) if not c.isspace()]
-    solid = "".join(reference[i] for i in positions).lower()
-    if len(solid) != len(positions):  # a few letters change their length in lower case
-        return None
-    at = solid.find(bare.replace(" ", "").lower())
-    return Span(positions[at], positions[at + len(bare.replace(" ", "")) - 1] + 1) if at >= 0 else None
-
-
-def _spent(usage: Usage) -> Spent:
-    return Spent(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)

@@ -14,6 +14,7 @@ class JudgementRecord:
     id: str
     run_id: str
     ref: ObjectRef
+    experiment_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ def as_dict(judgement: Judgement) -> dict[str, Any]:
         **judgement.score.as_dict(),
         "config": asdict(judgement.config) | {"hash": judgement.config.hash},
         "usage": asdict(judgement.spent),
+        "flags": list(judgement.flags),
+        "pairs": [[match.agent_claim, match.truth_claim] for match in judgement.pairs],
         "notes": list(judgement.notes),
     }
 

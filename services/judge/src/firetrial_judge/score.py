@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from firetrial_judge import ragchecker
+from firetrial_judge.judge import Convention
 from firetrial_judge.verdict import Verdict
 from firetrial_kit.errors import Fault, check
 
@@ -65,11 +66,25 @@ class Score:
         }
 
 
-def score(agent: Sequence[Verdict], truth: Sequence[Verdict]) -> Score:
-    """Score a run: verdicts on the agent's claims (precision) and on the ground truth's (recall)."""
+def score(
+    agent: Sequence[Verdict],
+    truth: Sequence[Verdict],
+    *,
+    convention: Convention = Convention.UNDEFINED,
+    surplus: int = 0,
+) -> Score:
+    """Score a run: verdicts on the agent's claims (precision) and on the ground truth's (recall).
+
+    `surplus` is how many more claims the agent made than were judged: they count as not entailed. What a side
+    without a claim gives is the convention's: undefined, or 0. Claims that all are UNSCORED give no 0.
+    """
     tp, fp = _count(agent)
+    fp += surplus
     matched, fn = _count(truth)
     precision, recall = _ratio(tp, fp), _ratio(matched, fn)
+    if convention is Convention.RAGCHECKER:
+        precision = precision if agent else 0.0
+        recall = recall if truth else 0.0
     return Score(
         state=ScoreState.UNSCORED if precision is None or recall is None else ScoreState.SCORED,
         precision=precision,
@@ -79,7 +94,7 @@ def score(agent: Sequence[Verdict], truth: Sequence[Verdict]) -> Score:
         fp=fp,
         matched=matched,
         fn=fn,
-        unscored=len(agent) + len(truth) - tp - fp - matched - fn,
+        unscored=len(agent) + surplus + len(truth) - tp - fp - matched - fn,
     )
 
 

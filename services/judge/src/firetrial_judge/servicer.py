@@ -13,6 +13,7 @@ from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.grading_rpcs import GradingRpcs
 from firetrial_judge.judging import Judging
 from firetrial_judge.records import JudgedRun, JudgementRecord
+from firetrial_judge.wire import is_id
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.records import Records
 
@@ -54,13 +55,19 @@ class JudgeServicer(GradingRpcs, CalibrationRpcs):
         return pb.ListJudgementsResponse(judgements=judgements, next_page_token=token)
 
     async def JudgeRun(self, request: pb.JudgeRunRequest, context: Any) -> pb.JudgeRunResponse:
-        raise FiretrialError(Reason.NOT_YET, "runs are not judged again yet")
+        if not is_id(request.run_id):
+            raise invalid("the request", [Fault("run_id", request.run_id, "must be the id of a run")])
+        return pb.JudgeRunResponse(judgement=await self._judging.again(request.run_id, request.config))
 
     async def WatchJudgements(
         self, request: pb.WatchJudgementsRequest, context: Any
     ) -> AsyncIterator[pb.WatchJudgementsResponse]:
-        raise FiretrialError(Reason.NOT_YET, "judgements cannot be watched yet")
-        yield
+        wanted = request.experiment_id
+        known = frozenset() if wanted else frozenset(await self._judgements.ids())
+        async for record in self._judgements.watch():
+            if record.experiment_id == wanted if wanted else record.id not in known:
+                judgement = await self._archive.judgement(record.ref)
+                yield pb.WatchJudgementsResponse(judgement=judgement)
 
 
 def _judged(run: JudgedRun) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -10,10 +11,12 @@ from firetrial.artifact.v1 import artifact_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.claims import Claim
+from firetrial_judge.judge import Convention, JudgeConfig, Mode, Spent
 from firetrial_judge.judgement import Judgement
-from firetrial_judge.judges import Backend
+from firetrial_judge.judges import Backend, Spec
+from firetrial_judge.panel import Opinion
 from firetrial_judge.score import Score
-from firetrial_judge.verdict import Ruling, Verdict
+from firetrial_judge.verdict import Verdict
 from firetrial_kit.errors import Fault, check
 from firetrial_kit.objects import ObjectRef
 
@@ -24,7 +27,23 @@ _BACKENDS = {
     plan_pb2.JudgeConfig.BACKEND_OFFLINE: Backend.OFFLINE,
     plan_pb2.JudgeConfig.BACKEND_MODEL: Backend.MODEL,
 }
-_MODES = (plan_pb2.JudgeConfig.MODE_UNSPECIFIED, plan_pb2.JudgeConfig.MODE_TEXT)
+_MODES = {
+    plan_pb2.JudgeConfig.MODE_UNSPECIFIED: Mode.TEXT,
+    plan_pb2.JudgeConfig.MODE_TEXT: Mode.TEXT,
+    plan_pb2.JudgeConfig.MODE_SET: Mode.SET,
+}
+_CONVENTIONS = {
+    plan_pb2.JudgeConfig.CONVENTION_UNSPECIFIED: Convention.UNDEFINED,
+    plan_pb2.JudgeConfig.CONVENTION_UNDEFINED: Convention.UNDEFINED,
+    plan_pb2.JudgeConfig.CONVENTION_RAGCHECKER: Convention.RAGCHECKER,
+}
+_MODE = {Mode.TEXT: plan_pb2.JudgeConfig.MODE_TEXT, Mode.SET: plan_pb2.JudgeConfig.MODE_SET}
+_CONVENTION = {
+    Convention.UNDEFINED: plan_pb2.JudgeConfig.CONVENTION_UNDEFINED,
+    Convention.RAGCHECKER: plan_pb2.JudgeConfig.CONVENTION_RAGCHECKER,
+}
+_MOST_MEMBERS = 8
+_MOST_REPEATS = 9
 _SHOWN = 1000  # characters of a passage: hostile text has sentences of any length
 _VERDICTS = {verdict: getattr(judgement_pb2, f"VERDICT_{verdict}") for verdict in Verdict}
 
@@ -36,15 +55,53 @@ def is_id(value: str) -> bool:
 
 def config_to_domain(config: plan_pb2.JudgeConfig) -> tuple[Backend, str]:
     """The backend and model that a plan asks for. Raises INVALID for values that are not known."""
-    faults = []
+    spec = spec_to_domain(config)
+    return spec.backend, spec.model
+
+
+def spec_to_domain(config: plan_pb2.JudgeConfig) -> Spec:
+    """What a plan asks for. Raises INVALID with every fault."""
+    check("the judge's configuration", [*_faults(config), *_model_faults(config)])
+    return Spec(
+        backend=_BACKENDS[config.backend],
+        model=config.model,
+        mode=_MODES[config.mode],
+        core_idea=config.core_idea,
+        panel=tuple(config.panel),
+        repeats=config.judge_repeats or 1,
+        convention=_CONVENTIONS[config.convention],
+        max_cost_usd=config.max_cost_usd if config.HasField("max_cost_usd") else None,
+    )
+
+
+def _faults(config: plan_pb2.JudgeConfig) -> Iterator[Fault]:
     if config.backend not in _BACKENDS:
-        faults.append(Fault("judge.backend", str(config.backend), "must be offline, model or unspecified"))
+        yield Fault("judge.backend", str(config.backend), "must be offline, model or unspecified")
     if config.mode not in _MODES:
-        faults.append(Fault("judge.mode", str(config.mode), "must be text or unspecified"))
-    if config.model and config.backend == plan_pb2.JudgeConfig.BACKEND_OFFLINE:
-        faults.append(Fault("judge.model", config.model, "must be empty: the offline judge asks no model"))
-    check("the judge's configuration", faults)
-    return _BACKENDS[config.backend], config.model
+        yield Fault("judge.mode", str(config.mode), "must be text, set or unspecified")
+    if config.convention not in _CONVENTIONS:
+        yield Fault(
+            "judge.convention", str(config.convention), "must be undefined or ragchecker"
+        )
+    if not 0 <= config.judge_repeats <= _MOST_REPEATS:
+        yield Fault("judge.judge_repeats", str(config.judge_repeats), f"must be 0 to {_MOST_REPEATS}")
+    if config.HasField("max_cost_usd") and not 0 < config.max_cost_usd < math.inf:
+        yield Fault("judge.max_cost_usd", str(config.max_cost_usd), "must be more than 0, or left out")
+
+
+def _model_faults(config: plan_pb2.JudgeConfig) -> Iterator[Fault]:
+    members = [config.model, *config.panel]
+    if len(config.panel) > _MOST_MEMBERS:
+        yield Fault("judge.panel", f"{len(config.panel)} models", f"must be at most {_MOST_MEMBERS}")
+    for index, name in enumerate(config.panel):
+        if not name or name in members[: index + 1]:
+            yield Fault(f"judge.panel[{index}]", name, "must name another model than those before it")
+    if config.backend == plan_pb2.JudgeConfig.BACKEND_OFFLINE:
+        asked = {"model": config.model, "panel": ", ".join(config.panel)}
+        asked["core_idea"] = "true" if config.core_idea else ""
+        for name, value in asked.items():
+            if value:
+                yield Fault(f"judge.{name}", value, "must be empty: the offline judge asks no model")
 
 
 def judgement_to_wire(
@@ -58,35 +115,60 @@ def judgement_to_wire(
     at: datetime,
 ) -> judgement_pb2.Judgement:
     """The judgement as it is kept: evidence as the passage itself, cut from the other side's text."""
-    offline = judgement.config.backend == Backend.OFFLINE
+    said = judgement.core_idea or conclusion
     wired = judgement_pb2.Judgement(
         id=judgement.id,
         run_id=run_id,
         task_id=task_id,
-        config=plan_pb2.JudgeConfig(
-            backend=plan_pb2.JudgeConfig.BACKEND_OFFLINE if offline else plan_pb2.JudgeConfig.BACKEND_MODEL,
-            model="" if offline else judgement.config.model,
-            mode=plan_pb2.JudgeConfig.MODE_TEXT,
-        ),
+        config=config_to_wire(judgement.config),
         config_hash=judgement.config.hash,
-        agent_claims=_claims(judgement.agent_claims, judgement.agent_rulings, truth),
-        truth_claims=_claims(judgement.truth_claims, judgement.truth_rulings, conclusion),
+        agent_claims=_claims(judgement.agent_claims, judgement.agent_opinions, truth),
+        truth_claims=_claims(judgement.truth_claims, judgement.truth_opinions, said),
         scores=_scores(judgement.score),
-        usage=judgement_pb2.JudgeUsage(
-            calls=judgement.spent.calls,
-            prompt_tokens=judgement.spent.prompt_tokens,
-            completion_tokens=judgement.spent.completion_tokens,
-        ),
-        quality="; ".join((quality, *judgement.notes)),
+        usage=_usage(judgement.spent),
+        quality=quality,
+        pairs=[
+            judgement_pb2.MatchPair(agent_claim_id=m.agent_claim, truth_claim_id=m.truth_claim)
+            for m in judgement.pairs
+        ],
+        flags=judgement.flags,
+        notes=judgement.notes,
+        core_idea=judgement.core_idea,
     )
     wired.judged_at.FromDatetime(at)
     return wired
 
 
+def config_to_wire(config: JudgeConfig) -> plan_pb2.JudgeConfig:
+    """The configuration as it was applied, its defaults filled in."""
+    offline = config.backend == Backend.OFFLINE
+    return plan_pb2.JudgeConfig(
+        backend=plan_pb2.JudgeConfig.BACKEND_OFFLINE if offline else plan_pb2.JudgeConfig.BACKEND_MODEL,
+        model="" if offline else config.model,
+        mode=_MODE[config.mode],
+        core_idea=config.core_idea,
+        panel=config.panel,
+        judge_repeats=config.repeats,
+        convention=_CONVENTION[config.convention],
+    )
+
+
+def _usage(spent: Spent) -> judgement_pb2.JudgeUsage:
+    return judgement_pb2.JudgeUsage(
+        calls=spent.calls,
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=spent.completion_tokens,
+        cost_usd=spent.known_cost,
+        cached_tokens=spent.cached_tokens,
+        cache_hits=spent.cache_hits,
+    )
+
+
 def _claims(
-    claims: Sequence[Claim], rulings: Sequence[Ruling], other_side: str
+    claims: Sequence[Claim], opinions: Sequence[Opinion], other_side: str
 ) -> Iterator[judgement_pb2.ClaimVerdict]:
-    for claim, ruling in zip(claims, rulings, strict=True):
+    for claim, opinion in zip(claims, opinions, strict=True):
+        ruling = opinion.ruling
         span = ruling.evidence
         yield judgement_pb2.ClaimVerdict(
             id=claim.id,
@@ -97,6 +179,11 @@ def _claims(
             start=claim.start,
             end=claim.end,
             kind=claim.kind.value,
+            votes=[
+                judgement_pb2.Vote(judge=v.judge, repeat=v.repeat, verdict=_VERDICTS[v.verdict])
+                for v in opinion.votes
+            ],
+            flip_rate=opinion.flip_rate,
         )
 
 
