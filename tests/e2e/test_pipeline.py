@@ -23,12 +23,14 @@ pytestmark = [pytest.mark.needs("nats-server", "weed", "bwrap"), pytest.mark.tim
 
 
 async def finished(client: AsyncFiretrial, experiment_id: str, seconds: float = 120) -> dict[str, object]:
-    """Wait for the complete report; gives it as JSON."""
+    """Wait for the complete report, and until the runner has heard of every verdict; gives it as JSON."""
     async for report in client.watch_report(experiment_id, timeout=seconds, appear=30):
         assert not report.failure, report.failure
-        if report.complete:
-            return dict(json.loads(await client.render_report(experiment_id, "json")))
-    raise AssertionError("the watch ended before the report was complete")
+        last = report
+    assert last.complete
+    async for _ in client.watch_runs(experiment_id, timeout=30):
+        pass
+    return dict(json.loads(await client.render_report(experiment_id, "json")))
 
 
 async def test_from_a_paper_to_a_judged_and_analysed_report(system: Cluster, study: Path) -> None:

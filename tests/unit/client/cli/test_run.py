@@ -158,11 +158,17 @@ def interrupted(server: Server, folder: Path, *args: str) -> tuple[str, str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run in the background of a shell ignores Ctrl-C, and its children would, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    assert program.stderr is not None
-    first = program.stderr.readline()
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate(timeout=20)
+    with program:
+        assert program.stderr is not None
+        first = program.stderr.readline()
+        program.send_signal(signal.SIGINT)
+        try:
+            out, err = program.communicate(timeout=20)
+        finally:
+            program.kill()
     assert program.returncode == 130
     return out, first + err
 
