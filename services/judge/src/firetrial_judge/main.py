@@ -15,8 +15,9 @@ from firetrial_judge.handlers import Handlers
 from firetrial_judge.judges import Judges
 from firetrial_judge.judging import SERVICE, Judging
 from firetrial_judge.metrics import JudgeMetrics
-from firetrial_judge.model_judge import opener
+from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.records import JudgedRun, JudgementRecord
+from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.servicer import JudgeServicer
 from firetrial_judge.spending import Account, Purses
 from firetrial_kit import rpc, service
@@ -29,8 +30,8 @@ async def build(parts: Parts) -> Service:
     settings = JudgeSettings.from_env(parts.environ, SERVICE)
     prices = settings.price_table()
     metrics = JudgeMetrics(parts.registry, prices)
-    cache = Tiers(*_tiers(settings, parts.objects))
-    models = opener(settings.endpoint, parts.stack, cache=cache, prices=prices, observe=metrics.observe)
+    client = clients(settings.endpoint, parts.stack, metrics.observe)
+    models = model_judges(client, Tiers(*_tiers(settings, parts.objects)), prices)
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
     runs = Records(parts.state, "run", JudgedRun)
@@ -44,7 +45,8 @@ async def build(parts: Parts) -> Service:
         metrics=metrics,
         purses=Purses(Records(parts.state, "budget", Account), parts.clock),
     )
-    servicer = JudgeServicer(judging, archive, judgements, runs)
+    grader = Grader(parts.objects, client, parts.clock) if settings.model_url else None
+    servicer = JudgeServicer(judging, archive, judgements, runs, grader)
 
     def register(server: rpc.Server) -> None:
         server.add(

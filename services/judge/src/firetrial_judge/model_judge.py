@@ -209,23 +209,35 @@ class ModelJudge:
         return Spent(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, cost)
 
 
-def opener(
+def clients(
     endpoint: Callable[[str], Endpoint],
     stack: AsyncExitStack,
-    *,
-    cache: Cache | None = None,
-    prices: Mapping[str, Price] | None = None,
     observe: Callable[[Call], None] = lambda _: None,
+) -> Callable[[str], ModelClient]:
+    """The client of a model by name, made once; `stack` closes its connections."""
+    made: dict[str, ModelClient] = {}
+
+    def client(model: str) -> ModelClient:
+        where = endpoint(model)
+        if where.model not in made:
+            made[where.model] = ModelClient(where, observe=observe)
+            stack.push_async_callback(made[where.model].aclose)
+        return made[where.model]
+
+    return client
+
+
+def model_judges(
+    client: Callable[[str], ModelClient], cache: Cache, prices: Mapping[str, Price]
 ) -> Callable[[str], Judge]:
-    """Makes a judge for a model by name; `stack` closes its connections."""
+    """Makes the judge of a model by name."""
     prompts = load_prompts()
 
-    def opened(model: str) -> Judge:
-        client = ModelClient(endpoint(model), observe=observe)
-        stack.push_async_callback(client.aclose)
-        return ModelJudge(client, prompts, cache=cache, price=(prices or {}).get(client.endpoint.model))
+    def judge(model: str) -> Judge:
+        asked = client(model)
+        return ModelJudge(asked, prompts, cache=cache, price=prices.get(asked.endpoint.model))
 
-    return opened
+    return judge
 
 
 def _lists(asked: Sequence[_Asked]) -> list[str]:

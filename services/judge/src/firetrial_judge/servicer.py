@@ -13,6 +13,7 @@ from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.grading_rpcs import GradingRpcs
 from firetrial_judge.judging import Judging
 from firetrial_judge.records import JudgedRun, JudgementRecord
+from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.wire import is_id
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.records import Records
@@ -27,11 +28,13 @@ class JudgeServicer(GradingRpcs, CalibrationRpcs):
         archive: Archive,
         judgements: Records[JudgementRecord],
         runs: Records[JudgedRun],
+        grader: Grader | None = None,
     ) -> None:
         self._judging = judging
         self._archive = archive
         self._judgements = judgements
         self._runs = runs
+        self._grader = grader
 
     async def ScoreText(self, request: pb.ScoreTextRequest, context: Any) -> pb.ScoreTextResponse:
         texts = {"conclusion": request.conclusion, "ground_truth": request.ground_truth}
