@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from firetrial_judge.rubric.cli import rubric_group
+from support.scripted_models import Reply, Request, Script, ScriptedModels, answer, status
 
 
 def run(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Result:
@@ -51,3 +53,60 @@ def test_a_file_that_is_not_there() -> None:
     result = run("score", "absent.json")
     assert result.exit_code == 2
     assert "No such file" in result.stderr
+
+
+def grading(request: Request) -> Reply:
+    grades = [{"id": f"q{n}", "answer": "yes", "rationale": "seen", "evidence": ["a.py:1-1"]} for n in (1, 2)]
+    return answer({"grades": grades})
+
+
+RUBRIC = """
+id: r
+children:
+  - {id: a, question: Does it run?, condition: C1}
+  - {id: b, question: Is it there?, condition: C1}
+"""
+
+
+def graded(tmp_path: Path, script: Script, *more: str) -> Result:
+    folder = tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    (folder / "a.py").write_text("x = 1\n")
+    (tmp_path / "rubric.yaml").write_text(RUBRIC)
+    with ScriptedModels(script) as models:
+        options = ("--rubric", str(tmp_path / "rubric.yaml"), "--submission", str(folder))
+        backend = ("--backend", "openai", "--model", "m", "--base-url", models.base_url)
+        return run("grade", *options, *backend, *more, env={"OPENAI_API_KEY": "sk-abcdef"})
+
+
+def test_a_folder_is_graded_for_scripts_and_for_people(tmp_path: Path) -> None:
+    result = graded(tmp_path, grading, "--json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert (document["score"], document["passed_over_total"]) == (1.0, {"C1": [2, 2]})
+    assert document["valid"] is None
+    leaf = document["leaves"][0]
+    assert (leaf["id"], leaf["state"], leaf["evidence"]) == ("a", "PASSED", ["a.py:1-1"])
+    shown = graded(tmp_path, grading)
+    assert "PASSED   Does it run?" in shown.stdout
+    assert "C1 integrity: 2 of 2, p 1.000" in shown.stdout
+
+
+def test_a_refusing_model_leaves_all_unscored_and_an_exit_code(tmp_path: Path) -> None:
+    result = graded(tmp_path, [status(401, "bad key sk-abcdef")], "--json")
+    assert result.exit_code == 2
+    document = json.loads(result.stdout)
+    assert document["score"] is None
+    assert {leaf["state"] for leaf in document["leaves"]} == {"UNSCORED"}
+    assert "401" in result.stderr
+    assert "sk-abc" not in result.output
+
+
+def test_grading_needs_a_model_and_files(tmp_path: Path) -> None:
+    (tmp_path / "rubric.yaml").write_text(RUBRIC)
+    missing = run("grade", "--rubric", str(tmp_path / "rubric.yaml"), "--submission", str(tmp_path / "none"))
+    assert missing.exit_code == 2
+    assert "No such file" in missing.stderr
+    unnamed = run("grade", "--rubric", str(tmp_path / "rubric.yaml"), "--submission", str(tmp_path))
+    assert unnamed.exit_code == 2
+    assert "must name the model" in unnamed.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import tarfile
 from pathlib import Path
@@ -16,22 +15,7 @@ from firetrial_judge.rubric import submission as submissions
 from firetrial_judge.rubric.submission import Submission, from_folder, from_tar
 from firetrial_judge.rubric.tree import Deliverable
 from firetrial_kit.errors import FiretrialError
-
-
-def tarred(*members: tuple[str | tarfile.TarInfo, bytes], mode: str = "w") -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode=mode) as archive:  # type: ignore[call-overload]
-        for named, data in members:
-            info = tarfile.TarInfo(named) if isinstance(named, str) else named
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return out.getvalue()
-
-
-def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
-    info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, target
-    return info
+from support.tars import special, tarred
 
 
 def by_name(submission: Submission) -> dict[str, tuple[str, ...]]:
