@@ -26,7 +26,11 @@ class GradingRpcs(judge_service_pb2_grpc.JudgeServiceServicer):
     ) -> pb.GradeSubmissionResponse:
         check("the judge's configuration", _faults(request.config))
         if self._grader is None:
-            raise FiretrialError(Reason.NOT_YET, "this judge grades no submissions")
+            raise FiretrialError(
+                Reason.NOT_YET,
+                "only a model grades submissions, and this judge has none: "
+                "set FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME",
+            )
         grade = await self._grader.grade(request.rubric, request.files, request.config.model)
         return pb.GradeSubmissionResponse(grade=grade)
 

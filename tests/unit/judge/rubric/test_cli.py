@@ -1,4 +1,4 @@
-"""`rubric score` and `rubric grade`: JSON out, faults on both streams, exit codes."""
+"""`rubric score`, `rubric grade` and `rubric agreement`: JSON out, faults on both streams, exit codes."""
 
 from __future__ import annotations
 
@@ -110,3 +110,38 @@ def test_grading_needs_a_model_and_files(tmp_path: Path) -> None:
     unnamed = run("grade", "--rubric", str(tmp_path / "rubric.yaml"), "--submission", str(tmp_path))
     assert unnamed.exit_code == 2
     assert "must name the model" in unnamed.stderr
+
+
+def test_agreement_of_two_trees_and_of_a_tree_with_a_grades_answer(tmp_path: Path) -> None:
+    def tree(*scores: float) -> dict[str, Any]:
+        leaves = [{"id": f"q{n}", "requirements": "?", "score": score} for n, score in enumerate(scores)]
+        return {"id": "r", "requirements": "all", "sub_tasks": leaves}
+
+    people, judge, answer = (tmp_path / name for name in ("people.json", "judge.json", "answer.json"))
+    people.write_text(json.dumps(tree(1, 1, 0, 0)))
+    judge.write_text(json.dumps(tree(1, 1, 0, 1)))
+    leaves = [{"id": "q0", "score": 1.0}, {"id": "q1", "score": None}]
+    answer.write_text(json.dumps({"score": None, "leaves": leaves}))
+    found = json.loads(run("agreement", str(people), str(judge), "--json").stdout)
+    assert (found["accuracy"]["value"], found["root_error"]["value"]) == (0.75, 0.25)
+    both = run("agreement", *map(str, (people, judge, people, answer)))
+    assert both.exit_code == 0, both.output
+    assert "5 questions compared, 3 left out" in both.stdout
+    assert "accuracy 0.800 (" in both.stdout
+
+
+@pytest.mark.parametrize(
+    ("judge", "told"),
+    [
+        ({"leaves": [{"id": "other", "score": 1}]}, "must be a node of people's tree"),
+        ({"leaves": [{"id": "q", "score": 2}, 7]}, "must be a number from 0 to 1"),
+        ({"leaves": "x"}, "id"),
+    ],
+)
+def test_a_judges_file_that_does_not_fit_is_refused(tmp_path: Path, judge: Any, told: str) -> None:
+    (tmp_path / "people.json").write_text(json.dumps({"id": "q", "question": "?", "score": 1}))
+    (tmp_path / "judge.json").write_text(json.dumps(judge))
+    result = run("agreement", str(tmp_path / "people.json"), str(tmp_path / "judge.json"))
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert run("agreement", str(tmp_path / "people.json")).exit_code == 2

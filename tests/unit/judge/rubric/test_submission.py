@@ -117,7 +117,11 @@ def test_a_folder_and_its_tar_are_the_same_submission(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "a.py").write_text("x = 1\n")
     (tmp_path / "out.log").write_text("done")
-    assert from_folder(tmp_path) == from_tar(tarred(("out.log", b"done"), ("code/a.py", b"x = 1\n")))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref")
+    members = [("out.log", b"done"), (".git/HEAD", b"ref"), ("code/a.py", b"x = 1\n")]
+    assert from_folder(tmp_path) == from_tar(tarred(*members))
+    assert [file.name for file in from_folder(tmp_path).files] == ["code/a.py", "out.log"]
     assert from_folder(tmp_path).sha256 != from_tar(tarred(("out.log", b"done"))).sha256
 
 

@@ -1,11 +1,12 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it, so that the CLI starts fast
-"""The commands `rubric score` and `rubric grade`."""
+"""The commands `rubric score`, `rubric grade` and `rubric agreement`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,27 @@ def rubric_grade(
             click.echo("\n".join(lines(rubric, submission, graded)))
         if graded.error:
             raise graded.error
+
+
+@rubric_group.command("agreement")
+@click.argument("files", nargs=-1, required=True, metavar="PEOPLE JUDGE [PEOPLE JUDGE]…")
+@JSON_OPTION
+def rubric_agreement(files: tuple[str, ...], *, as_json: bool) -> None:
+    """Measure a rubric judge against people.
+
+    PEOPLE is a tree with people's score on each leaf, JUDGE the same graded by a judge: as a tree, or as
+    `rubric grade --json` answers.
+    """
+    from firetrial_judge.rubric.agreement import agreement
+    from firetrial_judge.rubric.comparing import compare
+    from firetrial_judge.rubric.report import agreement_lines
+
+    with refusals():
+        if len(files) % 2:
+            raise invalid("the files", [Fault("JUDGE", "", "must follow each PEOPLE")])
+        pairs = zip(files[::2], files[1::2], strict=True)
+        found = agreement([compare(read_bytes(people), read_bytes(judge)) for people, judge in pairs])
+        click.echo(json.dumps(asdict(found)) if as_json else "\n".join(agreement_lines(found)))
 
 
 async def _graded(rubric: Rubric, submission: Submission, model: str, base_url: str) -> Graded:

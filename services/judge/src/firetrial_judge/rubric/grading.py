@@ -25,7 +25,7 @@ from firetrial_kit.models import MalformedAnswer, Message, ModelClient, ModelErr
 
 _AT_ONCE = 8  # requests of one submission under way
 _GIVE_UP = 3  # questions asked alone in vain, one after another, after which the rest is left UNSCORED
-_MAX_RATIONALE = 1_000
+_MAX_RATIONALE = 500
 _ENTRY = {
     "id": {"type": "string"},
     "answer": {"type": "string"},
@@ -90,8 +90,10 @@ class RubricJudge:
         self._prompt = prompt
         self.limits = limits or Limits()
         self._token = token
-        endpoint = client.endpoint
-        self.config_hash = digest(prompt.version, endpoint.model, endpoint.base_url, asdict(self.limits))
+        asked = client.endpoint
+        self.config_hash = digest(
+            prompt.version, asked.dialect, asked.base_url, asked.model, asdict(self.limits)
+        )
 
     async def grade(
         self, rubric: Rubric, submission: Submission, done: Mapping[str, LeafGrade] | None = None

@@ -1,4 +1,4 @@
-"""A grade for scripts and for people."""
+"""Grades and agreement for scripts and for people."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from firetrial_judge.rubric.agreement import Agreement, Estimate
 from firetrial_judge.rubric.grade import Totals, totals
 from firetrial_judge.rubric.grading import Graded
 from firetrial_judge.rubric.submission import Submission
@@ -42,6 +43,20 @@ def lines(rubric: Rubric, submission: Submission, graded: Graded) -> Iterator[st
     yield from _totals(totals(rubric, graded.leaves))
     yield from submission.notes
     yield f"{graded.usage.calls} calls"
+
+
+def agreement_lines(found: Agreement) -> Iterator[str]:
+    """How far a judge agrees with people, with 95 % intervals, a line each."""
+    yield f"{found.leaves} questions compared, {found.unscored} left out: without a score on one side"
+    for name in ("accuracy", "precision", "recall", "f1", "kappa", "root_error"):
+        yield f"{name.replace('_', ' ')} {_estimate(getattr(found, name))}"
+    for category, estimate in found.by_category.items():
+        yield f"  accuracy on {category} {_estimate(estimate)}"
+
+
+def _estimate(estimate: Estimate) -> str:
+    interval = f" ({estimate.low:.3f} to {estimate.high:.3f})" if estimate.low is not None else ""
+    return _figure(estimate.value) + interval
 
 
 def _totals(found: Totals) -> Iterator[str]:

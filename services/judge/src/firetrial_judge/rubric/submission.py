@@ -1,7 +1,8 @@
 """A submission's files as lines, from a tar or a folder that somebody hostile may have made.
 
 Only plain files count: links, devices, names that leave the submission and what is over a limit are left
-out, and each is noted. Nothing is ever unpacked to disk.
+out, and each is noted. Folders of tools (.git, node_modules, …) are no part of the work. Nothing is ever
+unpacked to disk.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _MAX_NOTES = 50
 _CHUNK = 1024 * 1024
 _SNIFFED = 8192
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_TOOLS = frozenset({".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache"})
 _FOLDERS = {
     "paper": Deliverable.PAPER,
     "report": Deliverable.PAPER,
@@ -113,7 +115,7 @@ def from_folder(folder: Path) -> Submission:
 
 def _walk(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
-        folders.sort()
+        folders[:] = sorted(set(folders) - _TOOLS)
         yield from (Path(root, name) for name in sorted(names))
 
 
@@ -132,6 +134,8 @@ class _Collected:
 
     def add(self, given: str, content: IO[bytes]) -> None:
         name = str(PurePosixPath(_UNPRINTABLE.sub("?", given)))
+        if _TOOLS.intersection(PurePosixPath(name).parts[:-1]):
+            return
         if name.startswith("/") or ".." in PurePosixPath(name).parts or name == "." or len(name) > _MAX_NAME:
             self.note(given, "has no name that a submission's file can have")
         elif name in self.files:
