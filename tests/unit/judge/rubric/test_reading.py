@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,3 +161,13 @@ def test_an_alias_in_yaml_is_a_cycle_or_a_second_stand() -> None:
     assert "(a cycle)" in told(load(b"&r {id: r, question: q, children: [*r]}"))[0]
     twice = b"{id: r, children: [&a {id: a, question: q}, *a]}"
     assert "must stand in the tree once" in told(load(twice))[0]
+
+
+def test_the_documented_rubric_is_one() -> None:
+    page = (Path(__file__).resolve().parents[4] / "docs" / "rubrics.md").read_text()
+    rubric = read(load(page.split("```yaml\n")[1].split("```")[0].encode())).rubric
+    assert [(leaf.id, leaf.condition) for leaf in rubric.leaves] == [
+        ("numbers", Condition.INTEGRITY),
+        ("invented", Condition.INTEGRITY),
+        ("sweep", Condition.SUFFICIENCY),
+    ]
