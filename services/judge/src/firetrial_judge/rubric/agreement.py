@@ -19,7 +19,8 @@ from firetrial_judge.rubric.tree import Rubric
 _PASS = 0.5
 _DRAWS = 2_000
 _LOW, _HIGH = 2.5, 97.5
-Bools = NDArray[np.bool_]
+# Cells of judge × people: both pass, the judge alone, people alone, neither.
+_TP, _FP, _FN, _TN = range(4)
 Floats = NDArray[np.float64]
 
 
@@ -62,95 +63,86 @@ class Agreement:
 
 def agreement(compared: Sequence[Compared], *, seed: int = 0, draws: int = _DRAWS) -> Agreement:
     """Compare a judge with people over some submissions; the same seed draws the same intervals."""
-    judged, said, categories, unscored = _pairs(compared)
     random = np.random.default_rng(seed)
-    picks = random.integers(0, len(said), (draws, len(said))) if len(said) else np.empty((0, 0), np.int64)
+    by_category, unscored = _count(compared)
+    cells = sum(by_category.values(), np.zeros(4))
+    drawn = _drawn(cells, random, draws)
 
-    def estimate(figure: Callable[[Bools, Bools], Floats]) -> Estimate:
-        return _estimate(figure(judged[None], said[None]), figure(judged[picks], said[picks]))
+    def estimate(figure: Callable[[Floats], Floats]) -> Estimate:
+        return _estimate(figure(cells[None]), figure(drawn))
 
     return Agreement(
-        leaves=len(said),
+        leaves=int(cells.sum()),
         unscored=unscored,
         accuracy=estimate(_accuracy),
-        precision=estimate(_precision),
-        recall=estimate(lambda judge, people: _precision(people, judge)),
-        f1=estimate(_f1),
+        precision=estimate(lambda c: _ratio(c[:, _TP], c[:, _TP] + c[:, _FP])),
+        recall=estimate(lambda c: _ratio(c[:, _TP], c[:, _TP] + c[:, _FN])),
+        f1=estimate(lambda c: _ratio(2 * c[:, _TP], 2 * c[:, _TP] + c[:, _FP] + c[:, _FN])),
         kappa=estimate(_kappa),
         root_error=_root_error(compared, random, draws),
         by_category={
-            name: _share(judged[of] == said[of], random, draws)
-            for name in sorted(set(categories) - {""})
-            if (of := np.array([category == name for category in categories])).any()
+            name: _estimate(_accuracy(of[None]), _accuracy(_drawn(of, random, draws)))
+            for name, of in sorted(by_category.items())
+            if name
         },
     )
 
 
-def _pairs(compared: Sequence[Compared]) -> tuple[Bools, Bools, list[str], int]:
-    judged, said, categories, unscored = [], [], [], 0
+def _count(compared: Sequence[Compared]) -> tuple[dict[str, Floats], int]:
+    """For each category how often judge and people said what, and how many leaves were left out."""
+    counts: dict[str, Floats] = {}
+    unscored = 0
     for one in compared:
         for leaf in one.rubric.leaves:
             judge, people = one.judge.get(leaf.id), one.people.get(leaf.id)
             if judge is None or people is None:
                 unscored += 1
-                continue
-            judged.append(judge >= _PASS)
-            said.append(people >= _PASS)
-            categories.append(leaf.category)
-    return np.array(judged, np.bool_), np.array(said, np.bool_), categories, unscored
+            else:
+                cell = 2 * (judge < _PASS) + (people < _PASS)
+                counts.setdefault(leaf.category, np.zeros(4))[cell] += 1
+    return counts, unscored
 
 
-def _accuracy(judge: Bools, people: Bools) -> Floats:
-    return _ratio((judge == people).sum(1), np.full(len(judge), judge.shape[1]))
+def _drawn(cells: Floats, random: np.random.Generator, draws: int) -> Floats:
+    """Leaves drawn with replacement: of such a sample only the cells count, and those are multinomial."""
+    size = int(cells.sum())
+    return random.multinomial(size, cells / size, draws).astype(float) if size else np.zeros((draws, 4))
 
 
-def _precision(judge: Bools, people: Bools) -> Floats:
-    return _ratio((judge & people).sum(1), judge.sum(1))
+def _accuracy(cells: Floats) -> Floats:
+    return _ratio(cells[:, _TP] + cells[:, _TN], cells.sum(1))
 
 
-def _f1(judge: Bools, people: Bools) -> Floats:
-    return _ratio(2 * (judge & people).sum(1), judge.sum(1) + people.sum(1))
-
-
-def _kappa(judge: Bools, people: Bools) -> Floats:
+def _kappa(cells: Floats) -> Floats:
     """Cohen 1960: (agreement − agreement by chance) / (1 − agreement by chance)."""
-    size = judge.shape[1]
-    passed, given = judge.sum(1) / max(size, 1), people.sum(1) / max(size, 1)
+    size = cells.sum(1)
+    passed = _ratio(cells[:, _TP] + cells[:, _FP], size)
+    given = _ratio(cells[:, _TP] + cells[:, _FN], size)
     chance = passed * given + (1 - passed) * (1 - given)
-    return _ratio(_accuracy(judge, people) - chance, 1 - chance)
+    return _ratio(_accuracy(cells) - chance, 1 - chance)
 
 
 def _root_error(compared: Sequence[Compared], random: np.random.Generator, draws: int) -> Estimate:
-    errors = []
-    for one in compared:
-        judge, people = weighted(one.rubric, one.judge).score, weighted(one.rubric, one.people).score
-        if judge is not None and people is not None:
-            errors.append(abs(judge - people))
-    return _share(np.array(errors), random, draws)
-
-
-def _share(values: NDArray[np.float64] | Bools, random: np.random.Generator, draws: int) -> Estimate:
-    """The mean of some values. One value alone has no interval."""
-    if not len(values):
+    """One submission alone has no interval."""
+    roots = [(weighted(c.rubric, c.judge).score, weighted(c.rubric, c.people).score) for c in compared]
+    errors = np.array([abs(j - p) for j, p in roots if j is not None and p is not None])
+    if not len(errors):
         return Estimate(None)
-    value = float(values.mean())
-    if len(values) == 1:
-        return Estimate(value)
-    drawn = values[random.integers(0, len(values), (draws, len(values)))].mean(1)
-    return _estimate(np.array([value]), drawn)
+    picks = random.integers(0, len(errors), (draws if len(errors) > 1 else 0, len(errors)))
+    return _estimate(errors.mean(keepdims=True), errors[picks].mean(1))
 
 
-def _ratio(over: NDArray[np.generic], under: NDArray[np.generic]) -> Floats:
+def _ratio(over: Floats, under: Floats) -> Floats:
     """NaN where there is nothing to divide by."""
     result = np.full(over.shape, np.nan)
-    np.divide(over, under, out=result, where=np.asarray(under, float) > 0)
+    np.divide(over, under, out=result, where=under > 0)
     return result
 
 
 def _estimate(value: Floats, drawn: Floats) -> Estimate:
-    defined = drawn[~np.isnan(drawn)]
     if np.isnan(value[0]):
         return Estimate(None)
+    defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return Estimate(float(value[0]))
     low, high = np.percentile(defined, [_LOW, _HIGH])

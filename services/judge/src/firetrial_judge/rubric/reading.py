@@ -14,12 +14,14 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from firetrial_judge.rubric.tree import Condition, Deliverable, Node, Rubric
+from firetrial_judge.text import clean
 from firetrial_kit.errors import Fault, check
 
 MAX_NODES = 100_000
 _MAX_CATEGORIES = 16
 _MAX_FAULTS = 200
 _MAX_WEIGHT = 1e9
+_MAX_ID = 200
 _YES_NO = ("yes", "no")
 _OTHERWISE = "none of these"
 Raw = Mapping[str, Any]
@@ -87,9 +89,10 @@ class _Reader:
 
     def _where(self, raw: Raw, place: str) -> str:
         id_ = raw.get("id")
-        if isinstance(id_, str) and id_.strip():
+        if isinstance(id_, str) and id_.strip() and id_.isprintable() and len(id_) <= _MAX_ID:
             return f'node "{id_}"'
-        self._fault(f"{place}, id", id_ if id_ is not None else "", "must be text: a node needs its own id")
+        cure = f"must be text of 1 to {_MAX_ID} printable characters: a node needs its own id"
+        self._fault(f"{place}, id", id_ if id_ is not None else "", cure)
         return place
 
     def _is_new(self, raw: Raw, parent: int, where: str) -> bool:
@@ -125,7 +128,7 @@ class _Reader:
             id=str(raw.get("id")),
             parent=parent,
             weight=self._weight(raw, where),
-            question=question.strip() if isinstance(question, str) else "",
+            question=clean(question).strip() if isinstance(question, str) else "",
             leaf=leaf,
             condition=self._condition(raw, where) or (above.condition if above else None),
             category=self._text(raw, where, "category", "task_category"),
@@ -168,9 +171,9 @@ class _Reader:
 
     def _text(self, raw: Raw, where: str, *names: str) -> str:
         given = _first(raw, *names)
-        if given is None or isinstance(given, str):
+        if given is None or (isinstance(given, str) and given.isprintable()):
             return (given or "").strip()
-        self._fault(f"{where}, {names[0]}", given, "must be text")
+        self._fault(f"{where}, {names[0]}", given, "must be text of one line")
         return ""
 
     def _answers(self, raw: Raw, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -187,7 +190,7 @@ class _Reader:
         listed = given if isinstance(given, list) else [] if given is None else [given]
         words = [_word(one) for one in listed]
         if any(not word for word in words) or len(set(words)) != len(words):
-            self._fault(where, given, "must be a list of different answers, each a text")
+            self._fault(where, given, "must be a list of different answers, each a line of text")
         return tuple(dict.fromkeys(word for word in words if word))
 
     def _note_score(self, raw: Raw, node: Node, where: str) -> None:
@@ -199,8 +202,10 @@ class _Reader:
                 self._fault(f"{where}, score", score, "must be a number from 0 to 1, or null for none")
             else:
                 self.scores[node.id] = None if score is None else float(score)
-        elif isinstance(raw.get("passed"), bool):
-            self.scores[node.id] = float(raw["passed"])
+        elif raw.get("passed") is not None:
+            if not isinstance(raw["passed"], bool):
+                self._fault(f"{where}, passed", raw["passed"], "must be true or false")
+            self.scores[node.id] = float(raw["passed"] is True)
         elif node.leaf and raw.get("answer") is not None:
             answer = _word(raw["answer"])
             if answer not in node.answers:
@@ -226,7 +231,7 @@ def _word(value: Any) -> str:
     """An answer as text: YAML reads a bare yes as true."""
     if isinstance(value, bool):
         return _YES_NO[0] if value else _YES_NO[1]
-    return value.strip() if isinstance(value, str) else ""
+    return value.strip() if isinstance(value, str) and value.isprintable() else ""
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +31,6 @@ _MAX_NAME = 300
 _MAX_NOTES = 50
 _CHUNK = 1024 * 1024
 _SNIFFED = 8192
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _TOOLS = frozenset({".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache"})
 _FOLDERS = {
     "paper": Deliverable.PAPER,
@@ -130,10 +128,10 @@ class _Collected:
 
     def note(self, name: str, what: str) -> None:
         if len(self.notes) < _MAX_NOTES:
-            self.notes.append(f"{_UNPRINTABLE.sub('?', name)[:_MAX_NAME]} {what}")
+            self.notes.append(f"{_printable(name)[:_MAX_NAME]} {what}")
 
     def add(self, given: str, content: IO[bytes]) -> None:
-        name = str(PurePosixPath(_UNPRINTABLE.sub("?", given)))
+        name = str(PurePosixPath(_printable(given)))
         if _TOOLS.intersection(PurePosixPath(name).parts[:-1]):
             return
         if name.startswith("/") or ".." in PurePosixPath(name).parts or name == "." or len(name) > _MAX_NAME:
@@ -167,6 +165,10 @@ class _Collected:
             raise invalid("the submission", [Fault("files", "", "must hold at least one plain file")])
         files = tuple(self.files[name] for name in sorted(self.files))
         return Submission(files, digest(self.hashes), tuple(self.notes))
+
+
+def _printable(name: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 def _lines(data: bytes) -> tuple[str, ...]:
