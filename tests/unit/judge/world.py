@@ -77,7 +77,12 @@ class World:
         self.objects = InMemoryObjects(GRANTS["judge"], sharing=self.everything)
         self.start()
 
-    def start(self, offline: Judge | None = None, model: Callable[[str], Judge] | None = None) -> None:
+    def start(
+        self,
+        offline: Judge | None = None,
+        model: Callable[[str], Judge] | None = None,
+        at_once: int = 1,
+    ) -> None:
         """A new process over the same bus, state and store."""
         self.archive = Archive(self.objects)
         self.judgements = Records(self.state, "judgement", JudgementRecord)
@@ -93,7 +98,7 @@ class World:
             purses=Purses(Records(self.state, "budget", Account), self.clock),
         )
         self.servicer = JudgeServicer(judging, self.archive, self.judgements, self.runs)
-        self.consumer: Consumer = Handlers(judging, structlog.get_logger()).consumers(1)[0]
+        self.consumer: Consumer = Handlers(judging, structlog.get_logger()).consumers(at_once)[0]
 
     async def task(self, task_id: str = "noise-1", truth: str | None = TRUTH) -> None:
         """Store a task, with its ground truth unless that is None."""

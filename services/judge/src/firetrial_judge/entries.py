@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from firetrial_judge import quoting
 from firetrial_judge.claims import MAX_CLAIM_CHARS, MAX_CLAIMS, Claim, Extraction, Kind
 from firetrial_judge.merging import merge_note
+from firetrial_judge.quoting import Quoted
 from firetrial_judge.text import clean
 from firetrial_judge.verdict import Ruling, Span, Verdict
 
@@ -61,12 +61,13 @@ def extraction(entries: Sequence[Mapping[str, Any]], text: str, sentences: Seque
     A claim whose quote is nowhere in the text keeps the nearest sentence; one that shares no word with any
     sentence was made up, and is left out with a note.
     """
+    quoted = Quoted(text, sentences)
     claims: list[Claim] = []
     seen: set[str] = set()
     repeated = invented = 0
     for number, entry in enumerate(entries, 1):
         said = " ".join(clean(str(entry["text"])).split())[:MAX_CLAIM_CHARS]
-        span = _sentence(entry["quote"], text, sentences) or _sentence(said, text, sentences)
+        span = quoted.sentence(entry["quote"]) or quoted.sentence(said)
         if not said or said.casefold() in seen:
             continue
         if 0 < entry["repeats"] < number:
@@ -84,36 +85,33 @@ def extraction(entries: Sequence[Mapping[str, Any]], text: str, sentences: Seque
     return Extraction(tuple(claims[:MAX_CLAIMS]), tuple(notes))
 
 
-def _sentence(quote: str, text: str, sentences: Sequence[Span]) -> Span | None:
-    found = quoting.find(quote, text)
-    return quoting.sentence_of(found, sentences) if found else quoting.nearest(quote, text, sentences)
-
-
 def rulings(entries: Iterable[Any], references: Mapping[str, str]) -> dict[str, Ruling]:
     """Rulings by claim id, each with its evidence in the reference that belongs to the id.
 
     An id that comes twice with two verdicts has none; ids that were not asked about are dropped, as are
     entries with any verdict but the three.
     """
+    texts = {reference: Quoted(reference) for reference in set(references.values())}
+    quoted = {id_: texts[reference] for id_, reference in references.items()}
     found: dict[str, Ruling] = {}
     disputed: set[str] = set()
     for entry in entries:
-        ruling = _ruling(entry, references)
+        ruling = _ruling(entry, quoted)
         if ruling is not None and found.setdefault(ruling.claim_id, ruling).verdict is not ruling.verdict:
             disputed.add(ruling.claim_id)
     return {id_: ruling for id_, ruling in found.items() if id_ not in disputed}
 
 
-def _ruling(entry: Any, references: Mapping[str, str]) -> Ruling | None:
+def _ruling(entry: Any, quoted: Mapping[str, Quoted]) -> Ruling | None:
     if not isinstance(entry, dict) or entry.get("verdict") not in _DECIDED:
         return None
     id_ = entry.get("id")
-    if not isinstance(id_, str) or id_ not in references:
+    if not isinstance(id_, str) or id_ not in quoted:
         return None
     rationale, quote = entry.get("rationale"), entry.get("evidence")
     return Ruling(
         id_,
         Verdict(entry["verdict"]),
         rationale.strip()[:_MAX_RATIONALE] if isinstance(rationale, str) else "",
-        quoting.find(quote, references[id_]) if isinstance(quote, str) else None,
+        quoted[id_].passage(quote) if isinstance(quote, str) else None,
     )

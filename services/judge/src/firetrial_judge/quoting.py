@@ -10,35 +10,39 @@ from firetrial_judge.verdict import Span
 _WORD = re.compile(r"\w+")
 
 
-def find(quote: str, text: str) -> Span | None:
-    """The passage, spaces and case aside; None where it is not there."""
-    bare = "".join(quote.split()).lower()
-    if not bare:
-        return None
-    positions = [i for i, c in enumerate(text) if not c.isspace()]
-    solid = "".join(text[i] for i in positions).lower()
-    if len(solid) != len(positions):  # a few letters change their length in lower case
-        return None
-    at = solid.find(bare)
-    return Span(positions[at], positions[at + len(bare) - 1] + 1) if at >= 0 else None
+class Quoted:
+    """A text made ready to be quoted from, by passage or by sentence; spans are in its characters."""
 
+    def __init__(self, text: str, sentences: Sequence[Span] = ()) -> None:
+        self._positions = [i for i, c in enumerate(text) if not c.isspace()]
+        # Letters that change their length in lower case would move all that follows.
+        lowered = [c if len(c.lower()) != 1 else c.lower() for c in map(text.__getitem__, self._positions)]
+        self._solid = "".join(lowered)
+        self._sentences = [(span, _words(text[span.start : span.end])) for span in sentences]
 
-def nearest(quote: str, text: str, sentences: Sequence[Span]) -> Span | None:
-    """The sentence that shares the largest part of its words with the quote; None where none shares any."""
-    wanted = _words(quote)
-    best, most = None, 0.0
-    for span in sentences:
-        words = _words(text[span.start : span.end])
-        share = len(wanted & words) / len(wanted | words) if wanted | words else 0.0
-        if share > most:
-            best, most = span, share
-    return best
+    def passage(self, quote: str) -> Span | None:
+        """Where the quote stands, spaces and case aside; None where it does not."""
+        bare = "".join(c if len(c.lower()) != 1 else c.lower() for c in quote if not c.isspace())
+        at = self._solid.find(bare) if bare else -1
+        if at < 0:
+            return None
+        return Span(self._positions[at], self._positions[at + len(bare) - 1] + 1)
 
+    def sentence(self, quote: str) -> Span | None:
+        """The sentences that the quote stands in, else the one that shares most words; None if none does."""
+        found = self.passage(quote)
+        touched = [s for s, _ in self._sentences if found and s.start < found.end and found.start < s.end]
+        if touched:
+            return Span(touched[0].start, touched[-1].end)
+        return found or self._nearest(_words(quote))
 
-def sentence_of(span: Span, sentences: Sequence[Span]) -> Span:
-    """From the sentence that a span begins in to the one that it ends in; itself where it is in none."""
-    touched = [s for s in sentences if s.start < span.end and span.start < s.end]
-    return Span(touched[0].start, touched[-1].end) if touched else span
+    def _nearest(self, wanted: set[str]) -> Span | None:
+        best, most = None, 0.0
+        for span, words in self._sentences:
+            share = len(wanted & words) / len(wanted | words) if wanted | words else 0.0
+            if share > most:
+                best, most = span, share
+        return best
 
 
 def _words(text: str) -> set[str]:

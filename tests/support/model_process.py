@@ -1,0 +1,96 @@
+"""A scripted judge model as a process of its own, so that a bench does not share its interpreter.
+
+    python -m support.model_process LATENCY LIMIT
+
+Prints its base URL; answers claim and verdict requests of the judge, and the extractor and checker requests
+of RAGChecker's call pattern, each after LATENCY seconds. More than LIMIT at once get 429. GET /v1/told gives
+{"answered", "refused", "most"}.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from support.scripted_models import Reply, Request, answer, claim_ids, raw, status
+
+
+class Told:
+    """How many requests were answered, refused, and under way at once."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.under_way = self.answered = self.refused = self.most = 0
+
+
+def value(prompt: str) -> dict[str, Any]:
+    """Claims are sentences; every other claim is entailed."""
+    if claim_ids(prompt):
+        listed = enumerate(claim_ids(prompt))
+        return {
+            "verdicts": [
+                {"id": id_, "verdict": "NEUTRAL" if n % 2 else "ENTAILED", "rationale": "so", "evidence": ""}
+                for n, id_ in listed
+            ]
+        }
+    said = re.findall(r"^(Finding \d+ of .*)$", prompt, re.MULTILINE)
+    return {"claims": [{"quote": s, "text": s, "kind": "directional", "repeats": 0} for s in said]}
+
+
+def serve(latency: float, limit: int) -> None:
+    """Until the process is ended."""
+    told = Told()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1
+        disable_nagle_algorithm = True
+
+        def do_GET(self) -> None:
+            counts = {"answered": told.answered, "refused": told.refused, "most": told.most}
+            self._send(raw(json.dumps(counts).encode()))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            with told.lock:
+                told.under_way += 1
+                told.most = max(told.most, told.under_way)
+                crowded = told.under_way > limit
+            if not crowded:
+                time.sleep(latency)
+            with told.lock:
+                told.under_way -= 1
+                told.answered += not crowded
+                told.refused += crowded
+            prompt = Request(self.path, {}, body).prompt
+            self._send(status(429) if crowded else answer(value(prompt)))
+
+        def _send(self, reply: Reply) -> None:
+            self.send_response(reply.status)
+            for name, text in reply.headers.items():
+                self.send_header(name, text)
+            self.send_header("content-length", str(len(reply.body)))
+            self.end_headers()
+            self.wfile.write(reply.body)
+            self.wfile.flush()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 256
+
+    server = Server(("127.0.0.1", 0), Handler)
+    sys.stdout.write(f"http://127.0.0.1:{server.server_address[1]}/v1\n")
+    sys.stdout.flush()
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    serve(float(sys.argv[1]), int(sys.argv[2]))
