@@ -119,8 +119,18 @@ def test_evidence_is_kept_within_what_was_shown() -> None:
     assert shown.named([f"src/a.py:{'9' * 5000}"]) == ()
 
 
-def test_nothing_found_is_said() -> None:
-    shown = Reader(submission(file("a.py", *filler(5_000, 1))), Limits()).show(*asked("Zebra?"))
+def test_where_no_word_is_shared_beginnings_and_the_ends_of_logs_are_read() -> None:
+    log = file("run.log", *filler(5_000, 1), kind=Deliverable.LOGS)
+    code = file("run.py", *filler(5_000, 2), kind=Deliverable.CODE)
+    reader = Reader(submission(log, code), Limits())
+    assert reader.show(*asked("Zebra?")).reading == ("run.log:4981-5000", "run.py:1-40")
+    assert reader.show(*asked("Zebra?", deliverables=["code"])).reading == ("run.py:1-40",)
+
+
+def test_nothing_to_read_is_said() -> None:
+    shown = Reader(submission(file("a.py", "x", kind=Deliverable.CODE)), Limits()).show(
+        *asked("?", deliverable="logs")
+    )
     assert (shown.reading, shown.text) == ((), "(nothing found that bears on the questions)")
 
 

@@ -44,10 +44,13 @@ class Index:
         self._windows: list[Passage] = []
         self._lengths: list[int] = []
         self._postings: dict[str, list[tuple[int, int]]] = {}
+        self._edges: list[Passage] = []
         for number, file in enumerate(files):
             named = words(file.name)
-            for window in _windows(number, file.lines):
+            windows = list(_windows(number, file.lines))
+            for window in windows:
                 self._add(window, named + words("\n".join(file.lines[window.first - 1 : window.last])))
+            self._edges += windows[-1:] if file.kind is Deliverable.LOGS else windows[:1]
         self._mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
 
     def _add(self, window: Passage, found: list[str]) -> None:
@@ -57,7 +60,10 @@ class Index:
         self._lengths.append(len(found))
 
     def find(self, query: str, kinds: Collection[Deliverable], limit: int) -> list[Passage]:
-        """At most `limit` windows, the best first, in the files that the kinds admit."""
+        """At most `limit` windows, the best first, in the files that the kinds admit.
+
+        Where too few share a word with the query, files' beginnings follow, and the ends of logs.
+        """
         scores: dict[int, float] = {}
         for word in sorted(set(words(query))):
             postings = self._postings.get(word, [])
@@ -66,8 +72,9 @@ class Index:
                 length = 1 - _B + _B * self._lengths[window] / self._mean
                 gain = rarity * count * (_K1 + 1) / (count + _K1 * length)
                 scores[window] = scores.get(window, 0.0) + gain
-        allowed = [w for w in scores if admitted(self.files[self._windows[w].file], kinds)]
-        return [self._windows[w] for w in sorted(allowed, key=lambda w: (-scores[w], w))[:limit]]
+        ranked = [self._windows[w] for w in sorted(scores, key=lambda w: (-scores[w], w))]
+        wanted = (p for p in (*ranked, *self._edges) if admitted(self.files[p.file], kinds))
+        return list(dict.fromkeys(wanted))[:limit]
 
 
 def admitted(file: File, kinds: Collection[Deliverable]) -> bool:
