@@ -78,6 +78,26 @@ async def test_watch_gives_what_is_there_and_what_comes(state: State) -> None:
     assert seen == [("run.a", b"1"), ("run.a", b"2"), ("run.b", b"1")]
 
 
+async def test_a_watch_that_is_busy_can_be_cancelled(state: State) -> None:
+    """A cancellation that meets a change must not be lost: the watch would never end."""
+    for number in range(50):
+        await state.create(f"busy.{number}", b"1")
+    for turn in range(20):
+        seen = asyncio.Event()
+
+        async def watch(seen: asyncio.Event = seen) -> None:
+            async for _ in state.watch("busy."):
+                seen.set()
+
+        task = asyncio.create_task(watch())
+        await seen.wait()
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        task.cancel()
+        async with asyncio.timeout(2):
+            await asyncio.gather(task, return_exceptions=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Counter:
     name: str

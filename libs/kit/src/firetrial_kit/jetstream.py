@@ -135,8 +135,9 @@ class JetStreamBus:
                 except DOWN as error:
                     # The consumer itself may be gone (a wiped broker): made again on the next round.
                     self._log.warning("consumer paused", consumer=consumer.name, error=said(error))
-                    with suppress(asyncio.TimeoutError):
-                        await asyncio.wait_for(stop.wait(), 1.0)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(1.0):
+                            await stop.wait()
             if running:
                 await asyncio.wait(running)
         finally:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from typing import cast
 
-import nats.errors
 from nats.aio.client import Client
 from nats.js.api import KeyValueConfig
 from nats.js.errors import (
@@ -72,9 +73,7 @@ class JetStreamState:
         watcher = await reach(prefix, self._bucket.watch(f"{_encode(prefix)}.>", meta_only=True))
         found = []
         try:
-            while (
-                entry := await reach(prefix, watcher.updates(timeout=10))  # type: ignore[no-untyped-call]
-            ) is not None:
+            while (entry := await reach(prefix, _next(watcher))) is not None:
                 if not entry.operation:
                     found.append(_decode(entry.key))
         finally:
@@ -89,20 +88,26 @@ class JetStreamState:
             # Opened anew after each quiet spell: a watcher does not survive every kind of reconnect.
             watcher = await reach(key, self._bucket.watch(subject))
             try:
-                with suppress(nats.errors.TimeoutError):
+                with suppress(TimeoutError):
                     while True:
-                        entry = await watcher.updates(timeout=_QUIET)  # type: ignore[no-untyped-call]
-                        if (
-                            entry is None
-                            or entry.operation
-                            or (entry.revision or 0) <= seen.get(entry.key, 0)
-                        ):
-                            continue
-                        seen[entry.key] = entry.revision or 0
-                        yield Entry(_decode(entry.key), entry.value or b"", entry.revision or 0)
+                        entry = await _next(watcher)
+                        revision = (entry.revision or 0) if entry and not entry.operation else 0
+                        if entry and revision > seen.get(entry.key, 0):
+                            seen[entry.key] = revision
+                            yield Entry(_decode(entry.key), entry.value or b"", revision)
             finally:
                 with suppress(*DOWN):
                     await watcher.stop()  # type: ignore[no-untyped-call]
+
+
+async def _next(watcher: KeyValue.KeyWatcher) -> KeyValue.Entry | None:
+    """The next change, None once all that was there has come. Raises TimeoutError after a quiet spell.
+
+    Not by the watcher's own `updates`: that uses wait_for, which in Python 3.11 swallows a cancellation
+    that meets an entry, and a watch that cannot be cancelled never ends.
+    """
+    async with asyncio.timeout(_QUIET):
+        return cast("KeyValue.Entry | None", await anext(watcher))
 
 
 def _away(key: str, error: Exception) -> FiretrialError:
