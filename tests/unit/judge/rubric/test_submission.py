@@ -96,7 +96,12 @@ def test_a_sparse_file_of_a_terabyte_costs_nothing(tmp_path: Path) -> None:
     assert submission.notes == ("bomb.log is no plain file",)
 
 
-@pytest.mark.parametrize("data", [b"", b"no tar", tarred(("a", b"1"), mode="w:gz"), tarred(), b"\0" * 10_240])
+NESTED = special("x", tarfile.GNUTYPE_LONGNAME).tobuf() * 5_000  # each header announces the next one
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"no tar", tarred(("a", b"1"), mode="w:gz"), tarred(), b"\0" * 10_240, NESTED]
+)
 def test_what_is_no_tar_or_holds_nothing_is_refused(data: bytes) -> None:
     with pytest.raises(FiretrialError) as error:
         from_tar(data)

@@ -86,7 +86,8 @@ def from_tar(data: bytes) -> Submission:
                         collected.note(member.name, "is no plain file")
                 else:
                     collected.add(member.name, content)
-    except (tarfile.TarError, EOFError, ValueError, OverflowError, OSError) as error:
+    # Headers that announce headers are read by recursion.
+    except (tarfile.TarError, EOFError, ValueError, OverflowError, OSError, RecursionError) as error:
         raise invalid(
             "the submission", [Fault("files", "", f"must be an uncompressed tar: {error}")]
         ) from error
