@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from firetrial_judge.rubric.document import load
+from firetrial_judge.rubric.graded import score_document
 from firetrial_judge.rubric.reading import MAX_NODES, read
 from firetrial_judge.rubric.tree import Condition, Deliverable
 from firetrial_kit.errors import FiretrialError
@@ -121,6 +125,30 @@ def test_both_spellings_and_what_groups_hand_down() -> None:
     assert [node.id for node in rubric.above(b)] == ["g", "r"]
 
 
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.just("C1"))
+NAMES = ("id", "question", "weight", "condition", "deliverables", "category", "passing", "answers", "score")
+fields = st.sampled_from((*NAMES, "requirements", "passed", "answer", "valid_score", "children", "sub_tasks"))
+documents = st.recursive(
+    scalars,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(fields, inner, max_size=6)),
+    max_leaves=25,
+)
+
+
+@given(documents)
+@settings(max_examples=500)
+def test_any_document_is_read_or_refused(document: Any) -> None:
+    try:
+        reading = read(document)
+    except FiretrialError as error:
+        for fault in error.faults:
+            str(fault).encode()
+        return
+    score = score_document(document)["score"]
+    assert score is None or 0 <= score <= 1
+    assert reading.rubric.leaves
+
+
 # Files
 
 
@@ -152,6 +180,9 @@ def test_yaml_and_json_say_the_same() -> None:
         b'{"id": ',
         b"\t\x00\xff",
         b"!!python/object/apply:os.system [ls]",
+        b"!!bool x",
+        b'!!int ""',
+        b"!!timestamp x",
         b"[" * 100_000,
         b"- " * 100_000,
     ],
@@ -160,6 +191,13 @@ def test_files_that_cannot_be_read_are_refused(data: bytes) -> None:
     with pytest.raises(FiretrialError) as error:
         read(load(data))
     assert error.value.faults
+
+
+@given(st.one_of(st.binary(max_size=60), st.text("id: [{}]&*a!<-\n'\"%@|>", max_size=60).map(str.encode)))
+@settings(max_examples=500)
+def test_any_bytes_are_loaded_or_refused(data: bytes) -> None:
+    with contextlib.suppress(FiretrialError):  # and nothing else
+        load(data)
 
 
 def test_an_alias_in_yaml_is_a_cycle_or_a_second_stand() -> None:

@@ -36,7 +36,8 @@ def _yaml(text: str) -> Any:
     loader = type("Loader", (base,), {"construct_mapping": _construct_mapping(base, yaml.YAMLError)})
     try:
         return yaml.load(text, loader)
-    except (yaml.YAMLError, ValueError) as error:
+    # A tag on a value that does not fit it ("!!bool x") makes the loader raise whatever comes.
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
         raise _unreadable(text, f"must be JSON or YAML: {' '.join(str(error).split())[:300]}") from error
 
 
