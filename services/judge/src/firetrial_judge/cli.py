@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from firetrial_judge.rubric.cli import rubric_group
-from firetrial_judge.terminal import JSON_OPTION, backend_options, read_json, read_text, refusals
+from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_json, read_text, refusals
 from firetrial_kit.errors import Fault, invalid
 
 if TYPE_CHECKING:
     from firetrial_judge.judgement import Judge, Judgement
     from firetrial_judge.pairs import Pair
 
-_BACKENDS = backend_options("offline", "openai")
+_BACKENDS = backend_options("offline")
 
 
 @click.group("judge")
@@ -85,19 +84,16 @@ async def _judged(
 async def _judge(backend: str, model: str, base_url: str) -> AsyncIterator[Judge]:
     if backend == "offline":
         if model:
-            raise invalid("--model", [Fault("--model", model, "needs --backend openai")])
+            raise invalid("--model", [Fault("--model", model, "needs --backend openai or anthropic")])
         from firetrial_judge.offline import load
 
         yield load()
         return
-    if not model:
-        raise invalid("--model", [Fault("--model", "", "must name the model to ask")])
     from firetrial_judge.instructions import load_prompts
     from firetrial_judge.model_judge import ModelJudge
-    from firetrial_kit.models import Endpoint, ModelClient
+    from firetrial_kit.models import ModelClient
 
-    key = os.environ.get("OPENAI_API_KEY", "")
-    client = ModelClient(Endpoint(base_url, model, key, timeout=60.0, patience=60.0))
+    client = ModelClient(endpoint(backend, model, base_url))
     try:
         yield ModelJudge(client, load_prompts())
     finally:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
+from firetrial_kit.asking import Endpoint
 from firetrial_kit.errors import Fault, FiretrialError, check, invalid
 
-OPENAI = "https://api.openai.com/v1"
+# Where a backend is asked by default, and what its key is called.
+_MODELS = {
+    "openai": ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+}
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 _MAX_BYTES = 64 * 1024 * 1024
 
@@ -32,19 +38,38 @@ def refusals() -> Iterator[None]:
         raise (click.ClickException(told) if error.retryable else Refused(told)) from error
 
 
-def backend_options(*backends: str) -> Callable[[Any], Any]:
-    """The options --backend (the first one is the default), --model and --base-url."""
+def backend_options(*others: str) -> Callable[[Any], Any]:
+    """The options --backend, --model and --base-url. The default is the first of `others`, else openai."""
+    backends = [*others, *_MODELS]
 
     def add(command: Any) -> Any:
         for option in (
-            click.option("--base-url", default=OPENAI, show_default=True, help="Its endpoint."),
-            click.option("--model", default="", help="The model to ask; its key comes from OPENAI_API_KEY."),
+            click.option("--base-url", default="", help="Its endpoint, where it is not the maker's."),
+            click.option(
+                "--model",
+                default="",
+                help="The model to ask; its key comes from OPENAI_API_KEY or ANTHROPIC_API_KEY.",
+            ),
             click.option("--backend", type=click.Choice(backends), default=backends[0], show_default=True),
         ):
             command = option(command)
         return command
 
     return add
+
+
+def endpoint(backend: str, model: str, base_url: str) -> Endpoint:
+    """What the options name. Raises INVALID without a model."""
+    check("--model", [] if model else [Fault("--model", "", "must name the model to ask")])
+    address, key = _MODELS[backend]
+    return Endpoint(
+        base_url or address,
+        model,
+        os.environ.get(key, ""),
+        timeout=120.0,
+        patience=120.0,
+        dialect="anthropic" if backend == "anthropic" else "openai",
+    )
 
 
 def read_bytes(file: str) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from firetrial_judge.rubric.cli import rubric_group
-from support.scripted_models import Reply, Request, Script, ScriptedModels, answer, status
+from support.scripted_models import Reply, Request, Script, ScriptedModels, answer, raw, status
 
 
 def run(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Result:
@@ -90,6 +90,17 @@ def test_a_folder_is_graded_for_scripts_and_for_people(tmp_path: Path) -> None:
     shown = graded(tmp_path, grading)
     assert "PASSED   Does it run?" in shown.stdout
     assert "C1 integrity: 2 of 2, p 1.000" in shown.stdout
+
+
+def test_grading_by_anthropics_messages(tmp_path: Path) -> None:
+    def script(request: Request) -> Reply:
+        grades = [{"id": f"q{n}", "answer": "no", "rationale": "", "evidence": []} for n in (1, 2)]
+        used = {"type": "tool_use", "id": "t", "name": "grades", "input": {"grades": grades}}
+        return raw(json.dumps({"content": [used], "stop_reason": "tool_use"}).encode())
+
+    result = graded(tmp_path, script, "--backend", "anthropic", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["score"] == 0.0
 
 
 def test_a_refusing_model_leaves_all_unscored_and_an_exit_code(tmp_path: Path) -> None:

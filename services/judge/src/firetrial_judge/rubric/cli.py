@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from firetrial_judge.terminal import JSON_OPTION, backend_options, read_bytes, refusals
+from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_bytes, refusals
+from firetrial_kit.asking import Endpoint
 from firetrial_kit.errors import Fault, FiretrialError, invalid
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def rubric_score(file: str, *, _json: bool) -> None:
 @rubric_group.command("grade")
 @click.option("--rubric", "rubric_file", required=True, metavar="FILE", help="The rubric, JSON or YAML.")
 @click.option("--submission", "place", required=True, metavar="DIR", help="The work: a folder or a tar.")
-@backend_options("openai")
+@backend_options()
 @JSON_OPTION
 def rubric_grade(
     *, rubric_file: str, place: str, backend: str, model: str, base_url: str, as_json: bool
@@ -63,11 +63,10 @@ def rubric_grade(
     from firetrial_judge.rubric.report import as_dict, lines
     from firetrial_judge.rubric.submission import from_folder, from_tar
 
-    del backend  # there is one
     with refusals():
         rubric = read(load(read_bytes(rubric_file))).rubric
         submission = from_folder(Path(place)) if Path(place).is_dir() else from_tar(read_bytes(place))
-        graded = asyncio.run(_graded(rubric, submission, model, base_url))
+        graded = asyncio.run(_graded(rubric, submission, endpoint(backend, model, base_url)))
         if as_json:
             click.echo(json.dumps(as_dict(rubric, submission, graded), ensure_ascii=False))
         else:
@@ -97,13 +96,11 @@ def rubric_agreement(files: tuple[str, ...], *, as_json: bool) -> None:
         click.echo(json.dumps(asdict(found)) if as_json else "\n".join(agreement_lines(found)))
 
 
-async def _graded(rubric: Rubric, submission: Submission, model: str, base_url: str) -> Graded:
+async def _graded(rubric: Rubric, submission: Submission, asked: Endpoint) -> Graded:
     from firetrial_judge.rubric.grading import RubricJudge, load_prompt
-    from firetrial_kit.models import Endpoint, ModelClient
+    from firetrial_kit.models import ModelClient
 
-    if not model:
-        raise invalid("--model", [Fault("--model", "", "must name the model to ask")])
-    client = ModelClient(Endpoint(base_url, model, os.environ.get("OPENAI_API_KEY", "")))
+    client = ModelClient(asked)
     try:
         return await RubricJudge(client, load_prompt()).grade(rubric, submission)
     finally:
