@@ -38,7 +38,7 @@ def told(document: Any) -> list[str]:
     [
         ([], "the root is 'list'"),
         (None, "the root"),
-        (under({"question": "?"}), "children[0], id"),
+        (under({"question": "?"}), 'node "root", children[0], id'),
         (under({"id": 7, "question": "?"}), "children[0], id is '7'"),
         (under({"id": " ", "question": "?"}), "children[0], id"),
         (under(leaf("a"), leaf("a")), "node \"a\", id is 'a': must stand in the tree once"),

@@ -83,9 +83,8 @@ class _Reader:
         self.nodes.append(self._node(raw, parent, where, leaf=not children))
         if children:
             self._check_weights(children, where)
-        prefix = "" if place == "the root" else f"{place}."
         for n, child in enumerate(children or []):
-            yield child, index, f"{prefix}children[{n}]"
+            yield child, index, f"{where}, children[{n}]"
 
     def _where(self, raw: Raw, place: str) -> str:
         id_ = raw.get("id")
