@@ -16,12 +16,13 @@ from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.judge.v1 import rubric_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.calibration_rpcs import CalibrationRpcs
-from firetrial_judge.grading_rpcs import GradingRpcs
+from firetrial_judge.grading_rpcs import GradingRpcs, fitting
 from firetrial_judge.rubric.grader import MAX_FILES, Grader
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import sha256
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.objects import GRANTS
+from firetrial_kit.rpc import MAX_MESSAGE
 from firetrial_kit.testing.clock import ManualClock
 from firetrial_kit.testing.objects import InMemoryObjects
 from support.scripted_models import Reply, Request, Script, ScriptedModels, answer, status
@@ -170,6 +171,22 @@ async def test_the_rpc_grades_and_refuses_what_it_cannot_do() -> None:
                 await rpcs.GradeSubmission(request, None)
             assert [fault.field for fault in error.value.faults] == [field]
     assert len(models.requests) == 1
+
+
+def test_a_grade_too_big_for_one_message_leaves_its_reading_out() -> None:
+    grade = rubric_pb2.Grade(id="g-1")
+    for n in range(10_000):
+        grade.leaves.add(node_id=str(n), rationale="r" * 100, reading=["code/train.py:1-40"] * 30)
+    sent = fitting(grade)
+    assert sent.ByteSize() < MAX_MESSAGE < grade.ByteSize()
+    assert (len(sent.leaves), sent.leaves[0].rationale, list(sent.leaves[0].reading)) == (
+        10_000,
+        "r" * 100,
+        [],
+    )
+    assert "reading left out" in sent.faults[0]
+    small = rubric_pb2.Grade(id="g-1", leaves=grade.leaves[:10])
+    assert fitting(small) == small
 
 
 @pytest.mark.parametrize(
