@@ -1,0 +1,99 @@
+"""The steps of a trajectory in its normal form, and quotes that can be checked against them.
+
+A step is a JSON line {"step", "offset_s", "kind": "output" or "event", "stream", "text"}. Where "continued"
+is true, the next step of the same stream goes on with the same line; such pieces are put together here.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+MAX_QUOTE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A whole line of output, or an event (`stream` is ""), from step `number` to step `last`."""
+
+    number: int
+    last: int
+    offset_s: float
+    stream: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote and the step that it is in."""
+
+    step: int
+    quote: str
+
+
+def read(lines: Iterable[str]) -> Iterator[Step]:
+    """Steps from JSON lines, in order. Lines that are no steps are left out: a chunk may be cut."""
+    open_lines: dict[str, Step] = {}
+    for line in lines:
+        step, continued = _step(line)
+        if step is None:
+            continue
+        if begun := open_lines.pop(step.stream, None):
+            step = replace(begun, last=step.last, text=begun.text + step.text)
+        if continued:
+            open_lines[step.stream] = step
+        else:
+            yield step
+    yield from sorted(open_lines.values(), key=lambda step: step.number)
+
+
+def _step(line: str) -> tuple[Step | None, bool]:
+    try:
+        told = json.loads(line)
+        number, text = int(told["step"]), str(told["text"])
+        stream = "" if told["kind"] == "event" else str(told.get("stream") or "stdout")
+        step = Step(number, number, float(told.get("offset_s", 0)), stream, text)
+    except (ValueError, TypeError, KeyError):
+        return None, False
+    return step, told.get("continued") is True
+
+
+def event(step: Step) -> dict[str, Any] | None:
+    """The JSON object that the line is, if it is one: agents write their events so."""
+    if not step.text.startswith("{"):
+        return None
+    try:
+        found = json.loads(step.text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def cite(step: int, text: str) -> Citation:
+    """Of the first line of `text`, cut to MAX_QUOTE characters."""
+    quote = text.strip().split("\n", 1)[0]
+    return Citation(step, quote[:MAX_QUOTE].rstrip())
+
+
+def holds(steps: Mapping[int, Step], citation: Citation) -> bool:
+    """Whether the cited step exists and shows the quote, as written or inside the JSON that it is."""
+    step = steps.get(citation.step)
+    if step is None or not citation.quote:
+        return False
+    return citation.quote in step.text or any(citation.quote in text for text in _strings(event(step)))
+
+
+def by_number(steps: Iterable[Step]) -> dict[int, Step]:
+    """Every step number → the line that it is a part of."""
+    return {number: step for step in steps for number in range(step.number, step.last + 1)}
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _strings(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _strings(part)
