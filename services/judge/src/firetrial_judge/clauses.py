@@ -19,6 +19,14 @@ _JOINT = re.compile(
     r"|\s+and\s+"
     r"|\s*,\s+"
 )
+_POSSESSIVE = re.compile(r"(?:its|their)\s+", re.IGNORECASE)
+_SETTING = re.compile(r"(?:with|without|at|on|for|in|under|across)\s[^,;:]{2,60},\s+(?=\S)", re.IGNORECASE)
+_SYMBOLIC = re.compile(r"[A-Za-z]{1,12}\s*=\s*\d")
+_PRICE = re.compile(r",?\s+(?:but )?at (?:the|a) (?:cost|expense|price) of\s+(?=\S)")
+_SPARED = re.compile(
+    r",?\s+without\s+(?=(?:chang|affect|harm|hurt|reduc|increas|improv|degrad|sacrific|lower|rais|alter)ing\s)"
+)
+_MEANWHILE = re.compile(r",?\s+while\s+(?=\w+ing\s)")
 _NOUN_END = re.compile(r"(?:ing|ment|ion|ence|ance|ness|ity|or|er|ive|al)s?$")
 _AMBIGUOUS = stems(lexicon.VERB_OR_NOUN)
 _AUXILIARY = frozenset(lexicon.AUXILIARY.split())
@@ -39,10 +47,18 @@ def findings(sentence: str) -> list[str]:
     "A improves X and lowers Y, while B does not" gives "A improves X", "A lowers Y", "B does not"; a
     sentence that cannot be cut comes back whole. Clauses without a verb of their own are not cut off.
     """
+    setting = _SETTING.match(sentence)
+    if setting:  # "With 40% noise, A loses 3 and B loses 5": said of both
+        rest = sentence[setting.end() :]
+        parts = findings(rest)
+        return [sentence] if len(parts) == 1 else [setting.group() + part for part in parts]
     pieces: list[str] = []
     head, tail = _elaboration(sentence)
     if tail:
         return [*findings(head), *findings(tail)]
+    head, tail = _aside(sentence)
+    if tail:
+        return [*findings(head), tail]
     rest = sentence
     searched = 0
     while joint := _JOINT.search(rest, searched):
@@ -53,7 +69,7 @@ def findings(sentence: str) -> list[str]:
             searched = joint.end()
             continue
         pieces.append(left)
-        rest, searched = (f"{shared} {right}" if shared else right), 0
+        rest, searched = (f"{shared} {right}" if shared else _with_noun(left, right)), 0
     return [*pieces, rest.strip()] if pieces else [sentence]
 
 
@@ -74,6 +90,25 @@ def _elaboration(sentence: str) -> tuple[str, str]:
     opener = words(subject.split(maxsplit=1)[0])
     plain = bool(opener) and not opener[0].is_name
     return head, f"For {subject[0].lower() if plain else subject[0]}{subject[1:]}, {tail}"
+
+
+def _with_noun(left: str, right: str) -> str:
+    """ "its outputs are less diverse" read alone needs what "its" stands for."""
+    subject = _subject(left) if _POSSESSIVE.match(right) else ""
+    return f"{subject}'s {_POSSESSIVE.sub('', right)}" if subject else right
+
+
+def _aside(sentence: str) -> tuple[str, str]:
+    """A finding and what is said of its price, "…, at the cost of 3 points", "… without lowering recall"."""
+    for pattern, verb in ((_PRICE, "loses"), (_SPARED, "is not"), (_MEANWHILE, "is")):
+        found = pattern.search(sentence)
+        if found is None or not _stands(sentence[: found.start()]):
+            continue
+        head = sentence[: found.start()]
+        subject = _subject(head)
+        if subject:
+            return head, f"{subject} {verb} {sentence[found.end() :].strip()}"
+    return sentence, ""
 
 
 def _subject(clause: str) -> str:
@@ -103,8 +138,10 @@ def _stands_alone(clause: str, joint: str) -> bool:
     After a comma alone nothing does; after a bare "and", which mostly joins nouns, the verb must come soon
     and be no word that is as often a noun.
     """
-    if joint == "," or not _stands(clause):
+    if (joint == "," and not _SYMBOLIC.match(clause)) or not _stands(clause):
         return False
+    if _SYMBOLIC.match(clause):  # "k = 5 loses 13 points, k = 15 loses 1"
+        return True
     found = words(clause)
     if finite(found[0]) or found[0].folded.endswith("ing"):
         return False

@@ -6,30 +6,31 @@ listed in base forms and normalised on loading, so inflections need no entry.
 
 from __future__ import annotations
 
-STOP = """a an the this that these those it its they their them we our us i you your he she his her who
-whom whose which what there here and or nor but if then so as at by for from in into of off on onto out
-over per to up upon via with within among amongst between through throughout during about around across
-along against toward towards is are was were be been being am has have had having do does did doing done
-will would shall should can could may might must than when where while whereas although though because
-since until once both either also too very quite rather just even still already again however moreover
-thus therefore hence such own same other another one ones each any some more most less least much many
-how why all every not no only well after before above below under without versus vs regardless whether
-give given get yield lead make cause result become remain seem appear tend show exhibit display
-demonstrate observe report find found indicate suggest reveal obtain achieve reach perform produce use
-using used apply test tested study studied experiment our compare compared respectively overall general
-generally typically usually often sometimes frequently mainly mostly largely strongly greatly
-substantially considerably markedly sharply steeply dramatically slightly clearly significantly
-significant statistically roughly approximately nearly almost close about far become additional different
-new strong strongly large-scale rate level amount degree number value way kind type case set relative
-actual present"""
+STOP = """a an the this that these those it its they their them we our us i you your he she his her who whom
+whose which what there here and or nor but if then so as at by for from in into of off on onto out over per
+to up upon via with within among amongst between through throughout during about around across along against
+toward towards is are was were be been being am has have had having do does did doing done will would shall
+should can could may might must than beyond lie non when where while whereas although though because since
+until once both either also too very quite rather just even still already again however moreover thus
+therefore hence such own same other another one ones each any some more most less least much many how why
+all every not no only well after before above below under without versus vs regardless whether give given
+get yield lead make cause result become remain seem appear tend show exhibit display demonstrate observe
+report find found indicate suggest reveal obtain achieve reach perform produce use using used apply test
+tested study studied experiment our compare compared respectively overall general generally typically
+usually often sometimes frequently mainly mostly strongly greatly substantially considerably markedly
+sharply steeply dramatically slightly clearly significantly significant statistically roughly approximately
+nearly almost close about far become additional different need require bring contribute contribution account
+emerge develop spend pay take come new strong strongly large-scale rate level amount degree number value way
+kind type case set relative actual present"""
 """Words that carry no content of their own: function words, hedges, intensifiers, verbs of showing."""
 
 GENERIC = """model classifier network llm method approach technique system result performance accuracy score
-task dataset data benchmark setting condition experiment language sample item example"""
+task dataset data benchmark setting condition experiment sample item example student participant people
+person user"""
 """Content words that nearly every finding has; matching them says little, so they weigh little."""
 
 SYNONYMS = """
-accuracy performance score correctness accurate correct em f1
+accuracy performance score correctness accurate correct correctly solve em f1
 model llm network lm classifier system
 document passage text article paragraph chunk
 context input prompt window
@@ -118,6 +119,8 @@ persuasive convincing plausible plausibility
 sensitivity sensitive dependent depend dependence vary influence affect change
 correlation correlate association associate relate relationship relation
 majority most
+reliance rely relies
+inhibit suppress
 benefit gain advantage improvement helpful
 regularization regularize regularizer
 augmentation augment augmented
@@ -157,17 +160,20 @@ PHRASES = {
     "at least": "at_least",
     "at most": "at_most",
     "up to": "up_to",
-    "more than": "more_than",
-    "fewer than": "fewer_than",
-    "less than": "fewer_than",
     "without label noise": "clean",
     "without noise": "clean",
     "no label noise": "clean",
     "single neighbor": "nearest-neighbor",
     "no longer": "no_longer",
+    "not a single": "none",
     "no more": "not_more",
     "no better": "not_better",
     "no worse": "not_worse",
+    "perform as well as": "match",
+    "do as well as": "match",
+    "work as well as": "match",
+    "just as well": "unchanged",
+    "equally well": "unchanged",
     "as well as": "and",
     "rather than": "rather_than",
     "instead of": "rather_than",
@@ -186,6 +192,13 @@ PHRASES = {
     "compared to": "versus",
     "close to zero": "unchanged",
     "near zero": "unchanged",
+    "lag behind": "underperform",
+    "fall behind": "underperform",
+    "fall short of": "underperform",
+    "more time": "slower",
+    "less time": "faster",
+    "more quickly": "faster",
+    "more slowly": "slower",
     "speed up": "accelerate",
     "slow down": "decelerate",
     "go up": "rise",
@@ -195,31 +208,35 @@ PHRASES = {
 
 # Directions. Values: the set of outcomes that a word leaves open, as a string of the signs "+", "0", "-".
 
-UP = """hardest increase rise grow raise gain climb double triple higher more larger greater longer
-bigger highest largest greatest longest biggest expand amplify deeper wider accelerate faster fastest
-quicker stronger strongest strengthen most stricter frequent positive positively lengthen add adding
-additional extra verbose reinforce exceed maximize maximum wealthier older"""
-DOWN = """decrease reduce drop fall decline lower less fewer smaller shorter smallest shortest lowest
-shrink cut diminish lessen halve narrower shallower shallow decelerate slow slower slowest weaker weakest
-weaken least fewest minimize minimum mitigate alleviate suppress eliminate eliminated removal remove
-removing removed ablate shorten terser absence curb avoid prevent vanish disappear lack negative
-negatively inverse inversely drop-off limit plummet younger poorer"""
+UP = """farther above promote stimulate elevate facilitate encourage accumulate intensify surge soar widen
+enlarge broaden extend deepen heighten magnify hardest increase rise grow raise gain climb double triple
+higher more larger greater longer bigger highest largest greatest longest biggest expand amplify deeper
+wider accelerate faster fastest quicker stronger strongest strengthen most stricter frequent positive
+positively lengthen add adding additional extra verbose reinforce exceed maximize maximum wealthier older
+restore double triple"""
+DOWN = """disagree closer nearer below inhibit hinder impede restrict deplete erode undermine dampen depress
+suppress decrease reduce drop fall decline lower less fewer smaller shorter smallest shortest lowest shrink
+cut diminish lessen halve narrower shallower shallow decelerate slow slower slowest weaker weakest weaken
+least fewest minimize minimum mitigate alleviate suppress eliminate eliminated removal remove removing
+removed ablate shorten terser absence curb avoid prevent vanish disappear lack negative negatively inverse
+inversely drop-off limit plummet younger poorer"""
 GOOD = """improve improvement better best help helpful benefit beneficial enhance outperform beat surpass
-effective boost success succeed win superior favorable useful stabilize advantage excel recover resist
+effective boost success succeed win superior useful stabilize advantage excel recover resist
 robust robustness stable reliable faithful accurate cheap cheaper"""
-BAD = """hit destroy ruin worsen worse worst hurt harm harmful degrade degradation deteriorate suffer
+BAD = """diverge miss overlook misidentify misclassify misjudge mispredict misinterpret misread fool break
+crash hamper hit destroy ruin worsen worse worst hurt harm harmful degrade degradation deteriorate suffer
 fail failure collapse damage detrimental inferior impair underperform struggle poor poorly destabilize
 unstable ineffective lose unreliable inaccurate fragile brittle costly expensive"""
-FLAT = """unchanged constant equal identical unaffected insensitive independent independently invariant
-unrelated intact indistinguishable uncorrelated plateau"""
+FLAT = """match unchanged constant equal identical unaffected insensitive independent independently
+invariant unrelated intact indistinguishable uncorrelated plateau"""
 CHANGE = """change vary affect influence depend dependent sensitive sensitivity differ impact effect
 alter difference matter shift"""
 BAD_NOUNS = """error loss perplexity hallucination hallucinate overfit overfitting bias biased toxicity
-toxic latency cost variance forgetting mistake divergence memorization leakage vulnerability
+toxic latency cost variance forgetting mistake leakage vulnerability
 overconfident overconfidence"""
 """Outcomes of which less is better: they turn a plain up or down round."""
 
-NEGATION = """not no none never neither nor cannot without unable hardly barely scarcely rarely seldom
+NEGATION = """not no none never neither nor cannot without unable hardly barely rarely seldom
 nothing few little minimal negligible not_more not_better not_worse no_longer minority n't nobody"""
 EFFECTS = """effect impact influence difference change vary affect depend differ alter matter significant
 significantly relation relationship correlation correlate association associate"""
@@ -228,10 +245,17 @@ significantly relation relationship correlation correlate association associate"
 GAINS = "gain benefit improvement advantage help work matter"
 """What "no", "little" or "hardly" turns into "no change"."""
 
-ALL = """all every each always entire everyone whole universally invariably whatever whichever regardless
-irrespective"""
+OTHER_MEASURES = """faster fast slower slow speed accelerate decelerate cheap cheaper expensive costly
+lengthen shorten verbose terse"""
+"""Words that say what is measured, where the other side names no such measure."""
+
+SIZES = "short long large small big wide narrow old young loud"
+"""Whose comparatives, at a claim's end, name what is measured: "answers are shorter"."""
+
+ALL = """none neither all every each always entire everyone whole universally invariably whatever whichever
+regardless irrespective"""
 SOME = "some several sometimes certain occasionally"
-CAUSAL = "because reason driver explain"
+CAUSAL = "because driver explain"
 METHOD = """evaluate compare test vary measure study apply investigate analyze examine run train sample
 collect select design conduct consider query prompt use propose describe implement"""
 """Verbs that tell what was done: a sentence of these alone reports no finding."""
@@ -241,9 +265,10 @@ lengthen shorten verbose terse robust stable reliable accurate inaccurate faithf
 """Words of direction that also name what is measured: faster is not more accurate."""
 
 SCALARS = """high low small large great long short deep wide shallow narrow strong weak slow fast poor
-few little limited positive negative early late young old"""
+close closed near few little limited positive negative early late young old"""
 """Written in this form, a word sets a condition ("at low noise"); only "lower" or "lowest" is a direction."""
 
+COMPARATIVES = "better worse higher lower larger smaller more less faster slower stronger weaker"
 SUPERLATIVES = "most least best worst highest lowest hardest"
 
 COUNTING = """half third quarter thirds quarters fifth tenth percent percentage point points times fold
@@ -273,14 +298,17 @@ big small
 majority minority
 """
 
-VERBS = """decelerate destroy ruin stay lose hit improve increase decrease reduce raise lower drop fall
-rise grow decline degrade hurt harm help benefit outperform underperform beat surpass show exhibit
-display yield lead leave cause make keep retain maintain preserve persist disappear vanish vary change
-affect influence depend differ correlate predict explain reach achieve obtain perform fail succeed suffer
-struggle prefer favor exceed remain become stay provide produce give require need cost use generalize
-transfer converge saturate peak plateau worsen deteriorate collapse boost enhance mitigate prevent
-strengthen weaken amplify accelerate slow shorten lengthen match mislead drive enable allow appear emerge
-memorize overfit hallucinate follow ignore detect recognize identify commit carry learn halve double"""
+VERBS = """speed remove suppress inhibit promote stimulate limit narrow select update locate judge choose
+disagree admit overestimate underestimate scale recover resist shorten lose win preserve survive restore
+solve encode memorize receive attend refuse tell agree widen shrink survive diverge abandon catch evade miss
+comply decelerate destroy ruin stay lose hit improve increase decrease reduce raise lower drop fall rise
+grow decline degrade hurt harm help benefit outperform underperform beat surpass show exhibit display yield
+lead leave cause make keep retain maintain preserve persist disappear vanish vary change affect influence
+depend differ correlate predict explain reach achieve obtain perform fail succeed suffer struggle prefer
+favor exceed remain become stay provide produce give require need cost use generalize transfer converge
+saturate peak plateau worsen deteriorate collapse boost enhance mitigate prevent strengthen weaken amplify
+accelerate slow shorten lengthen match mislead drive enable allow appear emerge memorize overfit hallucinate
+follow ignore detect recognize identify commit carry learn halve double"""
 """Verbs that findings are told with."""
 
 AUXILIARY = """is are was were has have had does do did can could may might must will would shall should

@@ -42,7 +42,29 @@ _PLAIN = re.compile(
 )
 _SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "billion": 1e9}
 _CONDITION = re.compile(
-    r"(?:\b(?:at|with|under|beyond|above|below|up to|first|top|layer|figure|table|for|k)\s*=?\s*|[=(]\s*)$",
+    r"(?:\b(?:temperature|layer|epoch|step|dose|level|length|noise|depth|rank|seed|size|sparsity|threshold|"
+    r"(?:learning|dropout) rate|version)s?\s+(?:of\s+|=\s*)?"
+    r"|\bbetween\s+|\bbetween\s+\S{1,12}\s+and\s+"
+    r"|\b(?:at|on|across|with|when|where|if|once|after|under|beyond|above|below|up to|first|top|layer|figure|"
+    r"table|for|k|(?!reach|achiev|scor|yield|giv|cost|los|gain)\w{3,}ing)\s*=?\s*|[=(]\s*)$",
+    re.IGNORECASE,
+)
+# What a change of a measured value opens with is no condition: "reaches 81%", "falls to 59%".
+_MEASURED = re.compile(
+    r"\b(?:accura\w+|scores?|error|f1|recall|precision|loss|rate)\s+(?:of|=|at|for)\s*=?\s*$", re.IGNORECASE
+)
+_COMPARED = re.compile(r"\bcompared (?:with|to)\s+$", re.IGNORECASE)
+_ROUGHLY = re.compile(
+    r"\b(?:about|around|roughly|approximately|nearly|almost|some|~|circa)\s+$|[~≈]\s*$", re.IGNORECASE
+)
+_FACTORS = {"halv": 0.5, "doub": 1.0, "trip": 2.0}
+_FACTOR = re.compile(r"\b(halv|doubl|tripl)(?:e|es|ed|ing)\b", re.IGNORECASE)
+_RANGE = re.compile(
+    r"\bbetween\s+(\d[\d,]*(?:\.\d+)?)%?\s+and\s+(\d[\d,]*(?:\.\d+)?)\s?(%|points?|pp\b|percentage points?)?",
+    re.IGNORECASE,
+)
+_FROM_TO = re.compile(
+    r"\bfrom\s+(\d[\d,]*(?:\.\d+)?)\s*(%?)[^.;,]{0,40}?\s+to\s+(\d[\d,]*(?:\.\d+)?)\s*(%?)",
     re.IGNORECASE,
 )
 _ABOVE = re.compile(
@@ -57,7 +79,7 @@ class Quantity:
     """A number: value (a share of 1 where `unit` is "%"), unit, and how it is used.
 
     `condition` says that it sets where a finding holds (at 40% noise, k = 15); `bound` is ">" or "<" for a
-    limit, else empty.
+    limit, else empty; `rough` numbers are written as fractions or with "about".
     """
 
     value: float
@@ -66,26 +88,45 @@ class Quantity:
     end: int
     condition: bool = False
     bound: str = ""
+    rough: bool = False
 
-    def satisfies(self, other: Quantity) -> bool:
-        """Whether this number lies within the other's bound, "above 90%" or "fewer than 10"."""
+    def satisfied_by(self, other: Quantity) -> bool:
+        """Whether the other lies within this one's bound, "above 90%" or "fewer than 10"."""
         if self.unit != other.unit and "" not in {self.unit, other.unit}:
             return False
-        return self.value > other.value if other.bound == ">" else self.value < other.value
+        above, below = other.value > self.value, other.value < self.value
+        return (self.bound == ">" and above) or (self.bound == "<" and below)
 
     def matches(self, other: Quantity) -> bool:
-        """Equal within what repeating an experiment changes: 2 % of the value, or half a point of a share."""
+        """Equal within what repeating an experiment changes.
+
+        That is 5 % of the value, for shares and points at least 0.5 and at most 1 point; 10 % where one of
+        the two is rough.
+        """
         if self.unit != other.unit and "" not in {self.unit, other.unit}:
             return False
         share = not {"%", "points"}.isdisjoint({self.unit, other.unit})
-        tolerance = max(0.02 * abs(self.value), 0.0051 if share else 0.0)
         scales = (1.0, 0.01) if self.unit != other.unit else (1.0,)
+        rough = self.rough or other.rough
         return any(
-            abs(self.value * a - other.value * b) <= tolerance
+            abs(self.value * a - other.value * b)
+            <= _tolerance(max(abs(self.value * a), abs(other.value * b)), share, rough)
             for a in scales
             for b in scales
             if a == 1 or b == 1
         )
+
+
+def _tolerance(value: float, share: bool, rough: bool) -> float:
+    if rough:
+        return 0.1 * value
+    relative = 0.05 * value
+    return min(max(relative, 0.005), 0.01) + 1e-9 if share else relative
+
+
+def agree(a: Quantity, b: Quantity) -> bool:
+    """Whether two conditions are the same; set by the experimenter, they need no tolerance."""
+    return abs(a.value - b.value) <= 0.005 * abs(a.value) + 1e-9
 
 
 @lru_cache(maxsize=4096)
@@ -134,7 +175,39 @@ def _quantity(text: str, value: float, unit: str, start: int, end: int) -> Quant
     hyphened = bool(re.match(r"-[A-Za-z]", text[end : end + 2])) or unit == "bits"
     condition = hyphened or bool(_CONDITION.search(before))
     bound = ">" if _ABOVE.search(before) else "<" if _BELOW.search(before) else ""
-    return Quantity(value, unit, start, end, condition, bound)
+    rough = bool(_ROUGHLY.search(before) or _FRACTION.fullmatch(text[start:end]))
+    return Quantity(
+        value,
+        unit,
+        start,
+        end,
+        condition and not (_MEASURED.search(before) or _COMPARED.search(before)),
+        bound,
+        rough,
+    )
+
+
+def derived(text: str) -> tuple[Quantity, ...]:
+    """What "from 8% to 6%", "halves" or "between 2 and 3" say beside their numbers.
+
+    That is the change in points and as a share of where it began, the factor, and the middle.
+    """
+    found: list[Quantity] = []
+    for match in _FACTOR.finditer(text):
+        factor, span = _FACTORS[match[1].lower()[:4]], match.span()
+        found.append(Quantity(factor, "%", *span, rough=True))
+        found.append(Quantity(1 + factor if factor >= 1 else factor, "times", *span, rough=True))
+    for match in _RANGE.finditer(text):
+        unit = _unit(match[3].strip().lower()) if match[3] else ""
+        middle = (_value(match[1]) + _value(match[2])) / 2
+        found.append(Quantity(middle / 100 if unit else middle, unit, *match.span(), rough=True))
+    for match in _FROM_TO.finditer(text):
+        begin, end = _value(match[1]), _value(match[3])
+        share, change = bool(match[2] or match[4]), abs(end - begin)
+        found.append(Quantity(change / 100 if share else change, "points" if share else "", *match.span()))
+        if begin:
+            found.append(Quantity(change / abs(begin), "%", *match.span(), rough=True))
+    return tuple(found)
 
 
 def _is_pronoun(text: str, quantity: Quantity) -> bool:

@@ -13,6 +13,12 @@ _TOKEN = re.compile(
     r"\d[\d,]*(?:\.\d+)?(?:-?[A-Za-z]+(?:-[A-Za-z]+)*)?%?|[A-Za-z][A-Za-z0-9]*(?:[-.][A-Za-z0-9]+)*(?:['’]t)?"
 )
 _POSSESSIVE = re.compile(r"['’]s\b")
+# A bound of a number is no comparison and no direction; `quantities` reads it.
+_LIMIT = re.compile(
+    r"\b(?:(?:more|fewer|less|larger|higher|lower) than|exceed(?:s|ed|ing)?|below|above)\s+(?:an? |the )?"
+    rf"(?=[-$]?\d|(?:{'|'.join(lexicon.NUMBERS.split())}|half|twenty|thirty|forty|fifty|hundred)\b)",
+    re.IGNORECASE,
+)
 _OUR = re.compile(r"(behavi|col|fav|neighb|lab|hon|hum|rum|vig)our")
 _ISE = re.compile(r"is(e|es|ed|er|ers|ing|ation|ations)$")
 _REALLY_S = re.compile(
@@ -24,7 +30,9 @@ _IRREGULAR = {
     "beaten": "beat", "won": "win", "chose": "choose", "chosen": "choose", "shown": "show",
     "people": "person", "led": "lead", "began": "begin", "left": "leave", "did": "do", "further": "more",
     "analyses": "analysis", "hypotheses": "hypothesis", "indices": "index", "can't": "cannot",
-    "goes": "go", "went": "go", "gone": "go",
+    "preferred": "prefer", "preferring": "prefer", "transferred": "transfer", "transferring": "transfer",
+    "brought": "bring", "spent": "spend", "took": "take", "taken": "take", "told": "tell", "came": "come",
+    "slept": "sleep", "paid": "pay", "inferred": "infer", "goes": "go", "went": "go", "gone": "go",
 }  # fmt: skip
 _NOMINAL = frozenset({"ent", "ence", "ant", "ance", "al", "ic", "ity"})
 _ENDINGS = sorted(lexicon.ENDINGS.split(), key=len, reverse=True)
@@ -43,6 +51,8 @@ class Word:
     def is_name(self) -> bool:
         """Whether it names one thing: GPT-4, ImageNet, BERT, or a capital inside a sentence."""
         rest = self.written[1:]
+        if self.stem.startswith("="):
+            return True
         if not self.written[0].isalpha():
             return False
         if any(c.isupper() or c.isdigit() for c in rest):
@@ -106,10 +116,13 @@ def words(text: str) -> tuple[Word, ...]:
 
 def _tokens(text: str) -> Iterator[Word]:
     opens = True
-    for match in _TOKEN.finditer(_POSSESSIVE.sub(" ", text)):
+    for match in _TOKEN.finditer(_LIMIT.sub(" ", _POSSESSIVE.sub(" ", text))):
         for part in _parts(match.group()):
             folded = fold(part)
-            yield Word(part, folded, stem(folded), opens)
+            if len(part) == 1 and part.isupper() and part != "I" and not opens:
+                yield Word(part, folded, f"={folded}")  # "catalyst A" is no article
+            else:
+                yield Word(part, folded, stem(folded), opens)
             opens = False
 
 
