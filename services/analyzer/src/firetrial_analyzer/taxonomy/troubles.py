@@ -54,8 +54,8 @@ _PATTERNS: dict[ErrorType, re.Pattern[str]] = {
 # Every pattern needs one of these; looking for them first is ten times faster on a long log.
 _HINTS = (
     "error", "polic", "exception", "quota", "api_key", "not_found", "rate_limit", "http", "status", "could",
-    "no matching", "can't", "cannot", "cuda", "failed", "found", "unable", "environment", "failure", "no space",
-    "killed",
+    "no matching", "can't", "cannot", "cuda", "failed", "found", "unable", "environment", "failure",
+    "no space", "killed",
 )  # fmt: skip
 _NAMES = {
     ErrorType.POLICY_VIOLATION: "policy_refusal_unresolved",
