@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -105,8 +106,15 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.broken: list[BaseException] = []
+
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that hang up are what some tests are about."""
+        """Clients that hang up are what some tests are about; a script that raises is a fault of its test."""
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, ConnectionError):
+            self.broken.append(error)
 
 
 class ScriptedModels:
@@ -132,6 +140,8 @@ class ScriptedModels:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        if self._server.broken:
+            raise self._server.broken[0]
 
     def reply_to(self, request: Request) -> Reply:
         """Record a request and say what it gets."""

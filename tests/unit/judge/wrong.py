@@ -24,7 +24,7 @@ def right_value(request: Request) -> dict[str, Any]:
     """What a model that is right answers."""
     if wants_claims(request):
         said = str(request.body["messages"][1]["content"]).split("\n")[1]
-        sentences = [f"{s.strip('. ')}." for s in said.split(". ")]
+        sentences = [f"{s.strip('. ')}." for s in said.strip().split(". ")]
         return {"claims": [{"quote": s, "text": s, "kind": "directional", "repeats": 0} for s in sentences]}
     return {
         "verdicts": [

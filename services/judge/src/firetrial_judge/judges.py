@@ -74,12 +74,7 @@ class Judges:
         if backend is Backend.OFFLINE:
             return self._offline
         if self._make is None:
-            raise FiretrialError(
-                Reason.PRECONDITION,
-                "this judge has no model: set FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME, "
-                "or ask for the offline backend",
-                faults=[Fault("plan.judge.backend", backend, "must be offline here")],
-            )
+            raise no_model(backend)
         if model not in self._models:
             if len(self._models) >= _MOST_MODELS:
                 raise FiretrialError(
@@ -89,6 +84,16 @@ class Judges:
                 )
             self._models[model] = self._make(model)
         return self._models[model]
+
+
+def no_model(backend: str = Backend.MODEL) -> FiretrialError:
+    """The error of a judge that has no model and is asked for one."""
+    return FiretrialError(
+        Reason.PRECONDITION,
+        "this judge has no model: set FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME, "
+        "or ask for the offline backend",
+        faults=[Fault("plan.judge.backend", backend, "must be offline here")],
+    )
 
 
 def _charged(judge: Judge, purse: Purse | None) -> Judge:

@@ -30,7 +30,7 @@ async def build(parts: Parts) -> Service:
     settings = JudgeSettings.from_env(parts.environ, SERVICE)
     prices = settings.price_table()
     metrics = JudgeMetrics(parts.registry, prices)
-    client = clients(settings.endpoint, parts.stack, metrics.observe)
+    client = clients(settings.endpoint if settings.model_url else None, parts.stack, metrics.observe)
     models = model_judges(client, Tiers(*_tiers(settings, parts.objects)), prices)
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
@@ -45,7 +45,7 @@ async def build(parts: Parts) -> Service:
         metrics=metrics,
         purses=Purses(Records(parts.state, "budget", Account), parts.clock),
     )
-    grader = Grader(parts.objects, client, parts.clock) if settings.model_url else None
+    grader = Grader(parts.objects, client, parts.clock)
     servicer = JudgeServicer(judging, archive, judgements, runs, grader)
 
     def register(server: rpc.Server) -> None:

@@ -23,6 +23,7 @@ from firetrial_judge.cache import Cache, NoCache
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
+from firetrial_judge.judges import no_model
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Verdict
 from firetrial_kit.asking import Meter, Schema, Usage
@@ -210,14 +211,19 @@ class ModelJudge:
 
 
 def clients(
-    endpoint: Callable[[str], Endpoint],
+    endpoint: Callable[[str], Endpoint] | None,
     stack: AsyncExitStack,
     observe: Callable[[Call], None] = lambda _: None,
 ) -> Callable[[str], ModelClient]:
-    """The client of a model by name, made once; `stack` closes its connections."""
+    """The client of a model by name, made once; `stack` closes its connections.
+
+    Without an endpoint, being asked for one raises PRECONDITION.
+    """
     made: dict[str, ModelClient] = {}
 
     def client(model: str) -> ModelClient:
+        if endpoint is None:
+            raise no_model()
         where = endpoint(model)
         if where.model not in made:
             made[where.model] = ModelClient(where, observe=observe)
