@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_runner.archive import BUNDLE, Caps, bundle, is_plain, pack, unpack
+from support.tars import special
 
 CAPS = Caps(files=10, file_bytes=1000, total_bytes=3000)
 
@@ -98,7 +99,10 @@ def test_a_header_that_asks_for_much_memory(tmp_path: Path) -> None:
     assert "header of" in str(error.faults[0])
 
 
-@pytest.mark.parametrize("data", [b"", b"no tar", b"\x1f\x8bno gzip", gzip.compress(b"no tar" * 500)])
+NESTED = special("x", tarfile.GNUTYPE_LONGNAME).tobuf() * 5_000  # each header announces the next one
+
+
+@pytest.mark.parametrize("data", [b"", b"no tar", b"\x1f\x8bno gzip", gzip.compress(b"no tar" * 500), NESTED])
 def test_what_is_no_tar(tmp_path: Path, data: bytes) -> None:
     refused(tmp_path, data)
 

@@ -60,7 +60,8 @@ def check_tar(path: Path) -> None:
     try:
         with tarfile.open(path, "r:") as tar:
             faults = [f for n, member in enumerate(tar) for f in _member_faults(n, member)]
-    except (tarfile.TarError, OSError, ValueError) as error:
+    # tarfile follows headers that announce headers by calling itself.
+    except (tarfile.TarError, OSError, ValueError, RecursionError) as error:
         raise invalid("the data", [Fault("chunk", str(error), "must be an uncompressed tar")]) from error
     if faults:
         raise invalid("the data", faults[:20])

@@ -49,7 +49,8 @@ def unpack(archive: Path, into: Path, caps: Caps) -> None:
         with _opened(archive) as tar:
             for member in tar:
                 _place(tar, member, into)
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+    # tarfile follows headers that announce headers by calling itself.
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
         raise invalid(
             "the archive", [Fault(archive.name, str(error), "must be a tar or tar.gz that is whole")]
         ) from error
