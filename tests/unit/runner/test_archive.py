@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_runner.archive import BUNDLE, Caps, bundle, is_plain, pack, unpack
-from support.tars import special
 
 CAPS = Caps(files=10, file_bytes=1000, total_bytes=3000)
 
@@ -99,7 +98,7 @@ def test_a_header_that_asks_for_much_memory(tmp_path: Path) -> None:
     assert "header of" in str(error.faults[0])
 
 
-NESTED = special("x", tarfile.GNUTYPE_LONGNAME).tobuf() * 5_000  # each header announces the next one
+NESTED = special(tarfile.GNUTYPE_LONGNAME).tobuf() * 5_000  # each header announces the next one
 
 
 @pytest.mark.parametrize("data", [b"", b"no tar", b"\x1f\x8bno gzip", gzip.compress(b"no tar" * 500), NESTED])
