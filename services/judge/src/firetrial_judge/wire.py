@@ -80,9 +80,7 @@ def _faults(config: plan_pb2.JudgeConfig) -> Iterator[Fault]:
     if config.mode not in _MODES:
         yield Fault("judge.mode", str(config.mode), "must be text, set or unspecified")
     if config.convention not in _CONVENTIONS:
-        yield Fault(
-            "judge.convention", str(config.convention), "must be undefined or ragchecker"
-        )
+        yield Fault("judge.convention", str(config.convention), "must be undefined or ragchecker")
     if not 0 <= config.judge_repeats <= _MOST_REPEATS:
         yield Fault("judge.judge_repeats", str(config.judge_repeats), f"must be 0 to {_MOST_REPEATS}")
     if config.HasField("max_cost_usd") and not 0 < config.max_cost_usd < math.inf:
