@@ -7,10 +7,20 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from firetrial_kit.objects import GRANTS
 from support import servers
+
+# A busy machine is no fault of the code, and CI must say the same thing twice.
+hypothesis.settings.register_profile(
+    "firetrial",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+)
+hypothesis.settings.load_profile("firetrial")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
