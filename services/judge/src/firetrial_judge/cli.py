@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from firetrial_judge.cache_cli import cache_group
 from firetrial_judge.rubric.cli import rubric_group
 from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_json, read_text, refusals
 from firetrial_kit.errors import Fault, invalid
@@ -25,6 +26,9 @@ _BACKENDS = backend_options("offline")
 @click.group("judge")
 def judge_group() -> None:
     """Judge claims and texts without a server."""
+
+
+judge_group.add_command(cache_group)
 
 
 @judge_group.command("pairs")
