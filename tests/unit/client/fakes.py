@@ -295,7 +295,7 @@ class Runner(runner_service_pb2_grpc.RunnerServiceServicer):
 
 class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
     # What the client does not call yet.
-    JudgeRun = WatchJudgements = GradeSubmission = None  # type: ignore[assignment]
+    GradeSubmission = None  # type: ignore[assignment]
     Calibrate = GetCalibration = ListCalibrations = None  # type: ignore[assignment]
 
     def __init__(self, world: World) -> None:
@@ -318,6 +318,19 @@ class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
                 id="j-1", run_id=request.run_id, agent_claims=[claim], scores=judgement_pb2.Scores(f1=0.5)
             )
         )
+
+    def JudgeRun(self, request: Any, context: Any) -> Any:
+        if request.run_id not in self.world.runs:
+            not_found(context, "run", request.run_id)
+        return judge.JudgeRunResponse(
+            judgement=judgement_pb2.Judgement(id="j-2", run_id=request.run_id, config=request.config)
+        )
+
+    def WatchJudgements(self, request: Any, context: Any) -> Any:
+        for number in (1, 1, 2):
+            yield judge.WatchJudgementsResponse(
+                judgement=judgement_pb2.Judgement(id=f"j-{number}", run_id=f"{request.experiment_id}-r")
+            )
 
     def ListJudgements(self, request: Any, context: Any) -> Any:
         found = [judgement_pb2.Judgement(id=f"j-{number}") for number in range(5)]

@@ -263,6 +263,21 @@ async def test_judging_texts(client: AsyncFiretrial) -> None:
         await client.get_judgement("j-none")
 
 
+async def test_a_run_is_judged_again(client: AsyncFiretrial, world: World) -> None:
+    world.runs["r-1"] = run(1)
+    config = JudgeConfig(mode=JudgeConfig.MODE_SET)
+    found = await client.judge_run("r-1", config=config)
+    assert (found.run_id, found.config.mode) == ("r-1", JudgeConfig.MODE_SET)
+    with pytest.raises(FiretrialError) as caught:
+        await client.judge_run("r-none")
+    assert caught.value.reason == "NOT_FOUND"
+
+
+async def test_watched_judgements_come_once_each(client: AsyncFiretrial) -> None:
+    found = [(judgement.id, judgement.run_id) async for judgement in client.watch_judgements("e-1")]
+    assert found == [("j-1", "e-1-r"), ("j-2", "e-1-r")]
+
+
 async def test_a_watched_paper(client: AsyncFiretrial) -> None:
     paper = (await client.submit_paper(b"x", filename="x.md")).paper
     states = [found.state async for found in client.watch_paper(paper.id)]

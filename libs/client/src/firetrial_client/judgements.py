@@ -41,6 +41,30 @@ class JudgementCalls(Caller):
         )
         return (await self._one("judge", lambda: self._judge.GetJudgement, request)).judgement
 
+    async def judge_run(self, run_id: str, *, config: JudgeConfig | None = None) -> Judgement:
+        """Judge a concluded run under a configuration of one's own; the run's own judgement stays.
+
+        Judged so before, it is answered at once. Raises INVALID, NOT_FOUND, and PRECONDITION where the run
+        left nothing to judge or the judge lacks a model, a price or money.
+        """
+        request = pb.JudgeRunRequest(run_id=run_id, config=config)
+        return (await self._one("judge", lambda: self._judge.JudgeRun, request, _JUDGING)).judgement
+
+    def watch_judgements(
+        self, experiment_id: str, *, timeout: float | None = None
+    ) -> AsyncGenerator[Judgement, None]:
+        """The judgements of an experiment's runs: those that there are, then each as it is made.
+
+        Goes on over restarts of the service; never ends by itself. Raises DEADLINE after `timeout` seconds.
+        """
+        return self._changes(
+            "judge",
+            lambda: self._judge.WatchJudgements,
+            pb.WatchJudgementsRequest(experiment_id=experiment_id),
+            lambda answer: answer.judgement,
+            timeout=timeout,
+        )
+
     def list_judgements(self) -> AsyncGenerator[Judgement, None]:
         """Every judgement, page by page."""
         return self._pages(

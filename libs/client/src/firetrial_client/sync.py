@@ -126,6 +126,8 @@ class Firetrial:
     score_text = _single(AsyncFiretrial.score_text)
     get_judgement = _single(AsyncFiretrial.get_judgement)
     list_judgements = _stream(AsyncFiretrial.list_judgements)
+    judge_run = _single(AsyncFiretrial.judge_run)
+    watch_judgements = _stream(AsyncFiretrial.watch_judgements)
 
     get_report = _single(AsyncFiretrial.get_report)
     list_reports = _stream(AsyncFiretrial.list_reports)
