@@ -23,6 +23,7 @@ from firetrial_judge.words import stems, words
 MAX_CLAIMS = 200
 """More are not judged: a conclusion of thousands of claims fishes for hits. The cut is noted."""
 MAX_CLAIM_CHARS = 600
+CAPPED = "claims_capped"
 
 
 class Kind(StrEnum):
@@ -47,10 +48,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The claims c1, c2, … in reading order, and what was cut, in words."""
+    """The claims c1, c2, … in reading order, and what was cut, in words and as flags.
+
+    `beyond` counts the claims that the cap cut off: they cannot help a score, and count as unfounded.
+    """
 
     claims: tuple[Claim, ...]
     notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    beyond: int = 0
 
 
 def extract(source: str) -> Extraction:
@@ -59,7 +65,7 @@ def extract(source: str) -> Extraction:
     Any string is taken, of any length and with any characters; repeated claims count once.
     """
     text = texts.clean(source)
-    notes = []
+    notes: list[str] = []
     if len(source) > texts.MAX_CHARS:
         notes.append(f"text cut at {texts.MAX_CHARS} of {len(source)} characters")
     seen: set[str] = set()
@@ -75,7 +81,8 @@ def extract(source: str) -> Extraction:
             claims.append(Claim(f"c{found}", claim_text, span.start, span.end, kind_of(claim_text)))
     if found > MAX_CLAIMS:
         notes.append(f"claims cut at {MAX_CLAIMS} of {found}")
-    return Extraction(tuple(claims), tuple(notes))
+    flags = (CAPPED,) if notes else ()
+    return Extraction(tuple(claims), tuple(notes), flags, found - len(claims))
 
 
 def _pieces(text: str) -> Iterator[tuple[str, Span]]:
