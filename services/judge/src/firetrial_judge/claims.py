@@ -50,13 +50,18 @@ class Claim:
 class Extraction:
     """The claims c1, c2, … in reading order, and what was cut, in words and as flags.
 
-    `beyond` counts the claims that the cap cut off: they cannot help a score, and count as unfounded.
+    `found` counts the claims before the cap; 0 means that there was none to cut.
     """
 
     claims: tuple[Claim, ...]
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-    beyond: int = 0
+    found: int = 0
+
+    @property
+    def beyond(self) -> int:
+        """Claims that the cap cut off: they cannot help a score, and count as unfounded."""
+        return max(0, self.found - len(self.claims))
 
 
 def extract(source: str) -> Extraction:
@@ -82,7 +87,7 @@ def extract(source: str) -> Extraction:
     if found > MAX_CLAIMS:
         notes.append(f"claims cut at {MAX_CLAIMS} of {found}")
     flags = (CAPPED,) if notes else ()
-    return Extraction(tuple(claims), tuple(notes), flags, found - len(claims))
+    return Extraction(tuple(claims), tuple(notes), flags, found)
 
 
 def _pieces(text: str) -> Iterator[tuple[str, Span]]:
