@@ -229,3 +229,39 @@ def test_several_tasks_are_told_apart() -> None:
     assert page.shows("40.0 ± 20.0")
     assert page.shows("not run")
     assert page.shows("over the task means")
+
+
+def several_tasks() -> Report:
+    """Two agents on six tasks, the better one dearer, and a third without a price."""
+    runs = [
+        AnalysedRun(
+            sample.outcome(agent, repeat, Outcome.SCORED, f1=base + 0.1 * n, usd=usd, task=f"{n}-task")
+        )
+        for agent, base, usd in (("dear@1", 0.4, 0.5), ("cheap@2", 0.2, 0.1), ("unpriced@3", 0.1, None))
+        for n in range(6)
+        for repeat in (1, 2)
+    ]
+    return build(Experiment(sample.EXPERIMENT, (), len(runs)), runs)
+
+
+def test_the_page_shows_intervals_differences_and_the_pareto_front() -> None:
+    page = Page(render(several_tasks(), Format.HTML).decode())
+    for text in (
+        "Differences between agents",
+        "-20.0",
+        "-20.0 to -20.0",
+        "0.031",
+        "0.094",
+        "$0.0077 a point",
+    ):
+        assert page.shows(text), text
+    svg = [attrs for tag, attrs in page.tags if tag == "svg"]
+    assert any("Mean F1 against mean cost" in (attrs.get("aria-label") or "") for attrs in svg)
+    assert page.shows("Not shown for want of a price or score: 1.")
+
+
+def test_the_markdown_shows_intervals_and_differences() -> None:
+    written = render(several_tasks(), Format.MARKDOWN).decode()
+    assert "## Differences between agents" in written
+    assert "| cheap\\@2 | dear\\@1 | 6 | -20.0 | -20.0 to -20.0 | 0.031 | 0.094 |" in written
+    assert "Differences" not in render(sample.report(), Format.MARKDOWN).decode()

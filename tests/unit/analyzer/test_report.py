@@ -1,3 +1,4 @@
+import json
 import random
 from dataclasses import replace
 
@@ -109,3 +110,27 @@ def test_a_lone_surrogate_does_not_break_the_json() -> None:
     text = json_text(build(Experiment(sample.EXPERIMENT, (), 1), [run]))
     assert "bad \ufffd byte" in text
     assert from_json(text.encode()).runs[0].run.reason == "bad \ufffd byte"
+
+
+def test_intervals_costs_and_the_front_are_in_the_report() -> None:
+    report = sample.report()
+    careful = report.agents[0]
+    assert careful.variation is not None
+    interval = careful.variation.interval
+    assert interval is not None
+    assert careful.score.f1.mean is not None
+    assert interval.low < careful.score.f1.mean < interval.high
+    assert [offer.agent for offer in report.front.line] == [careful.agent]
+    assert report.front.unknown == 2
+    assert report.comparisons == (), "one task compares nothing"
+
+
+def test_a_report_that_was_written_before_the_new_fields_is_still_read() -> None:
+    told = json.loads(json_text(sample.report()))
+    for name in ("comparisons", "front"):
+        del told[name]
+    for agent in told["agents"]:
+        del agent["variation"]
+    old = from_json(json.dumps(told))
+    assert (old.comparisons, old.agents[0].variation) == ((), None)
+    assert html(old)

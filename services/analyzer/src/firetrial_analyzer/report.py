@@ -1,8 +1,9 @@
 """The report of one experiment as one value, from which every format is rendered.
 
 As JSON it is `firetrial.report/1`: the dataclasses below, field by field, scores from 0 to 1, durations in
-seconds, memory in bytes, times in ISO 8601 and null for what is unknown or undefined. Fields may be added
-under the same name; a changed or removed field makes it `firetrial.report/2`.
+seconds, memory in bytes, times in ISO 8601 and null for what is unknown or undefined. Intervals and p-values
+come from seeded resampling. Fields may be added under the same name, `variation`, `comparisons` and `front`
+were; a changed or removed field makes it `firetrial.report/2`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,8 +17,12 @@ from firetrial_analyzer.attribution import FalsePositiveKind
 from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.cost import AgentCost, costs
 from firetrial_analyzer.outcomes import RunOutcome, Slot, latest_attempts
+from firetrial_analyzer.paired import Comparison
+from firetrial_analyzer.pareto import Front, front, offers
 from firetrial_analyzer.scores import AgentScore, TaskScore, aggregate
+from firetrial_analyzer.variation import Variation, comparisons, f1_samples, variation
 
+_NO_FRONT = Front((), 0)
 SCHEMA: Literal["firetrial.report/1"] = "firetrial.report/1"
 
 
@@ -49,6 +54,7 @@ class AgentReport:
     score: AgentScore
     cost: AgentCost | None
     claims: ClaimCounts
+    variation: Variation | None = None
 
     @property
     def agent(self) -> str:
@@ -68,7 +74,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Agents by falling F1, then name; task scores by task and agent; runs by slot, latest attempts only."""
+    """Agents by falling F1, then name; task scores by task and agent; runs by slot, latest attempts only.
+
+    `comparisons` has the pairs of agents with at least two common tasks; `front` sets scores against costs.
+    """
 
     schema: Literal["firetrial.report/1"]
     experiment: str
@@ -83,6 +92,8 @@ class Report:
     task_scores: tuple[TaskScore, ...]
     runs: tuple[AnalysedRun, ...]
     earlier_attempts: tuple[RunOutcome, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    front: Front = _NO_FRONT
 
     @property
     def complete(self) -> bool:
@@ -99,9 +110,16 @@ def build(experiment: Experiment, analysed: Sequence[AnalysedRun]) -> Report:
     latest = latest_attempts(outcomes)
     by_id = {item.run.run_id: item for item in analysed}
     runs = tuple(by_id[run.run_id] for run in latest)
-    cost_of = {cost.agent: cost for cost in costs(outcomes)}
+    spent = costs(outcomes)
+    cost_of = {cost.agent: cost for cost in spent}
+    samples = f1_samples(outcomes)
     agents = [
-        AgentReport(score, cost_of.get(score.agent), _claim_counts(score.agent, runs))
+        AgentReport(
+            score,
+            cost_of.get(score.agent),
+            _claim_counts(score.agent, runs),
+            variation(samples.get(score.agent, {})),
+        )
         for score in scores.agents
     ]
     known = {task.id: task for task in experiment.tasks}
@@ -119,6 +137,8 @@ def build(experiment: Experiment, analysed: Sequence[AnalysedRun]) -> Report:
         task_scores=scores.tasks,
         runs=runs,
         earlier_attempts=_earlier(outcomes, {run.run_id for run in latest}),
+        comparisons=comparisons(samples),
+        front=front(offers(scores.agents, spent)),
     )
 
 

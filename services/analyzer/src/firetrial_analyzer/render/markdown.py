@@ -36,6 +36,8 @@ def markdown(report: Report) -> str:
         "## Agents",
         _agents(report),
     ]
+    if report.comparisons:
+        parts += ["## Differences between agents", _differences(report)]
     if report.judges:
         parts += ["## Claims", _claims(report)]
     for item in report.runs:
@@ -65,11 +67,22 @@ def _notice(report: Report) -> list[str]:
 
 
 def _agents(report: Report) -> str:
-    head = ("Agent", "F1", "Precision", "Recall", "Counted", "Outcomes", "Wall time a run", "Cost a run")
+    head = (
+        "Agent",
+        "F1",
+        "F1, 95 % interval",
+        "Precision",
+        "Recall",
+        "Counted",
+        "Outcomes",
+        "Wall time a run",
+        "Cost a run",
+    )
     rows = [
         (
             escaped(row.agent, 120),
             text.mean_and_spread(row.score.f1),
+            text.interval(row.variation.interval if row.variation else None),
             text.mean_and_spread(row.score.precision),
             text.mean_and_spread(row.score.recall),
             row.score.f1.coverage,
@@ -78,6 +91,23 @@ def _agents(report: Report) -> str:
             cost(row),
         )
         for row in report.agents
+    ]
+    return _table(head, rows)
+
+
+def _differences(report: Report) -> str:
+    head = ("Agent", "Against", "Tasks", "F1 difference", "95 % interval", "p", "p, corrected (Holm)")
+    rows = [
+        (
+            escaped(pair.left, 120),
+            escaped(pair.right, 120),
+            str(pair.tasks),
+            text.difference(pair.difference),
+            text.interval(pair.interval, -1),
+            text.probability(pair.p_value),
+            text.probability(pair.p_adjusted),
+        )
+        for pair in report.comparisons
     ]
     return _table(head, rows)
 

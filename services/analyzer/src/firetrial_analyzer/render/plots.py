@@ -19,6 +19,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.render.text import seconds, shown
+from firetrial_analyzer.render.text import usd as usd_text
 from firetrial_analyzer.report import AgentReport, Report
 from firetrial_analyzer.scores import AgentMean, Mean
 
@@ -58,9 +59,14 @@ class Plot:
 
 
 def plots(report: Report) -> tuple[Plot, ...]:
-    """Score per agent, score against wall time, wall time per agent; those that have something to show."""
+    """Score, score against wall time, wall time, score against cost; those that have something to show."""
     names = _names(report.agents)
-    drawn = [_f1(report, names), _score_against_time(report, names), _wall_time(report, names)]
+    drawn = [
+        _f1(report, names),
+        _score_against_time(report, names),
+        _wall_time(report, names),
+        _score_against_cost(report, names),
+    ]
     return tuple(plot for plot in drawn if plot is not None)
 
 
@@ -137,6 +143,44 @@ def _score_against_time(report: Report, names: Sequence[str]) -> Plot | None:
         caption,
         tall=True,
     )
+
+
+def _score_against_cost(report: Report, names: Sequence[str]) -> Plot | None:
+    offers = {placed.offer.agent: placed.offer for placed in report.front.agents}
+    known = [
+        (row, offer.usd, 100 * offer.score)
+        for row, agent in enumerate(report.agents)
+        if (offer := offers.get(agent.agent)) and offer.usd is not None and offer.score is not None
+    ]
+    if len(known) < 2:
+        return None
+    line = [(offer.usd or 0.0, 100 * (offer.score or 0.0)) for offer in report.front.line]
+
+    def draw(axes: Axes) -> None:
+        x, y = [x for x, _ in line], [y for _, y in line]
+        axes.plot(x, y, color=_MUTED, linewidth=1.2, drawstyle="steps-post", zorder=1)
+        for row, usd, score in known:
+            label = _stand_in(row, names)
+            axes.scatter(
+                [usd], [score], s=44, marker=_shape(row), color=_colour(row), linewidths=0, label=label
+            )
+        axes.set_xlim(left=0)
+        axes.set_ylim(-4, 104)
+        axes.set_xlabel("USD a run")
+        axes.set_ylabel("F1, points of 100")
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.grid(axis="y", linewidth=0.6)
+        axes.tick_params(axis="y", length=0)
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), frameon=False, fontsize=9)
+
+    unknown = report.front.unknown
+    left_out = f" Not shown for want of a price or score: {unknown}." if unknown else ""
+    caption = (
+        f"Mean F1 against mean cost. No agent is both better and cheaper than one on the line.{left_out}"
+    )
+    told = "; ".join(f"{names[row]}: {score:.1f} for {usd_text(usd)}" for row, usd, score in known)
+    height = 3.0 + 0.22 * len(known)
+    return Plot(_drawn("f1-cost", draw, height, f"{caption} {told}.", names), caption)
 
 
 def _counted(agent: AgentReport, report: Report) -> list[RunOutcome]:

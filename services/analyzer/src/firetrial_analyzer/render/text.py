@@ -4,6 +4,7 @@ import unicodedata
 from datetime import datetime
 
 from firetrial_analyzer.scores import AgentMean, Mean
+from firetrial_analyzer.variance import Interval
 
 UNDEFINED = "undefined"
 UNKNOWN = "unknown"
@@ -38,6 +39,24 @@ def mean_and_spread(mean: Mean | AgentMean) -> str:
     if mean.mean is None or mean.spread is None:
         return points(mean.mean)
     return f"{points(mean.mean)} ± {points(mean.spread)}"
+
+
+def interval(value: Interval | None, least: float = 0.0) -> str:
+    """Ends as points of 100, within what a score (or with `least` -1 a difference) can be."""
+    if value is None:
+        return UNDEFINED
+    return f"{points(max(value.low, least))} to {points(min(value.high, 1.0))}"
+
+
+def difference(value: float | None) -> str:
+    """A difference of scores, with its sign, as points of 100."""
+    return UNDEFINED if value is None else f"{100 * value:+.1f}"
+
+
+def probability(value: float | None) -> str:
+    if value is None:
+        return UNDEFINED
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def seconds(value: float | None) -> str:

@@ -1,0 +1,64 @@
+"""How sure an experiment's means are: intervals for each agent, and the differences between agents."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from firetrial_analyzer.outcomes import RunOutcome, latest_attempts
+from firetrial_analyzer.paired import Comparison, compare
+from firetrial_analyzer.variance import (
+    Interval,
+    MedianCv,
+    Resampling,
+    Sample,
+    repeat_interval,
+    spread,
+    task_cv,
+    task_interval,
+    task_means,
+)
+
+# A report of 100,000 runs shall not wait for its intervals; they are good to a fiftieth of their width.
+RESAMPLING = Resampling(draws=4000)
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """Of an agent's mean F1, in [0, 1]. What the runs do not tell is None.
+
+    `over_tasks` is the interval for other tasks of the same kind, `over_repeats` the one for the same tasks
+    run again. `sample_std_over_tasks` stands beside the population std of the score. `cv` is over repeats.
+    """
+
+    over_tasks: Interval | None
+    over_repeats: Interval | None
+    sample_std_over_tasks: float | None
+    cv: MedianCv
+
+    @property
+    def interval(self) -> Interval | None:
+        """The one worth printing: over tasks where there are several, else over repeats."""
+        return self.over_tasks or self.over_repeats
+
+
+def f1_samples(runs: Iterable[RunOutcome]) -> dict[str, dict[str, list[float]]]:
+    """Agent → task → F1 of each repeat that counts."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run in latest_attempts(runs):
+        if (f1 := run.score("f1")) is not None:
+            found[run.agent][run.task].append(f1)
+    return {agent: dict(tasks) for agent, tasks in found.items()}
+
+
+def variation(sample: Sample) -> Variation:
+    return Variation(
+        over_tasks=task_interval(sample, RESAMPLING),
+        over_repeats=repeat_interval(sample, RESAMPLING),
+        sample_std_over_tasks=spread(list(task_means(sample).values())).sample_std,
+        cv=task_cv(sample),
+    )
+
+
+def comparisons(samples: Mapping[str, Sample]) -> tuple[Comparison, ...]:
+    """Every pair of agents that was tested, that is, has at least two tasks in common."""
+    return tuple(item for item in compare(samples, RESAMPLING) if item.p_value is not None)
