@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from firetrial_judge.claims import MAX_CLAIM_CHARS, MAX_CLAIMS, Claim, Extraction, Kind
+from firetrial_judge.claims import CAPPED, MAX_CLAIM_CHARS, MAX_CLAIMS, Claim, Extraction, Kind
 from firetrial_judge.merging import merge_note
 from firetrial_judge.quoting import Quoted
 from firetrial_judge.text import clean
@@ -82,7 +82,8 @@ def extraction(entries: Sequence[Mapping[str, Any]], text: str, sentences: Seque
         notes.append(f"{invented} claims left out that are nowhere in the text")
     if len(claims) > MAX_CLAIMS:
         notes.append(f"claims cut at {MAX_CLAIMS} of {len(claims)}")
-    return Extraction(tuple(claims[:MAX_CLAIMS]), tuple(notes))
+    beyond = max(0, len(claims) - MAX_CLAIMS)
+    return Extraction(tuple(claims[:MAX_CLAIMS]), tuple(notes), (CAPPED,) if beyond else (), beyond)
 
 
 def rulings(entries: Iterable[Any], references: Mapping[str, str]) -> dict[str, Ruling]:

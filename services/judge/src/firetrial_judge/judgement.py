@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from firetrial_judge import hostile
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.judge import (
     Convention,
@@ -23,6 +24,7 @@ from firetrial_judge.judge import (
 )
 from firetrial_judge.panel import Opinion, Panel, in_order
 from firetrial_judge.score import Score, score
+from firetrial_judge.text import MAX_CHARS
 from firetrial_judge.verdict import Ruling, Span, Verdict
 from firetrial_kit.ids import digest
 
@@ -99,8 +101,9 @@ async def judge_texts(
     Raises what the judge raises; UNSCORED is no error.
     """
     panel = judge if isinstance(judge, Panel) else Panel([judge])
-    idea, spent = await panel.core_idea(conclusion) if panel.config.core_idea else ("", Spent())
-    said = idea or conclusion
+    screened = hostile.screen(conclusion)
+    idea, spent = await panel.core_idea(screened.text) if panel.config.core_idea else ("", Spent())
+    said = idea or screened.text
     agent, true, cost = await _both_claims(panel, said, truth, true)
     sets = _Sets(agent.claims, true.claims) if panel.config.mode is Mode.SET else None
     asked = (
@@ -124,10 +127,15 @@ async def judge_texts(
             [o.ruling.verdict for o in on_agent],
             [o.ruling.verdict for o in on_truth],
             convention=panel.config.convention,
+            surplus=agent.beyond,
         ),
-        notes=_notes("conclusion", agent) + _notes("ground truth", true) + notes,
+        notes=_notes("conclusion", (*_cut(conclusion), *screened.notes, *agent.notes))
+        + _notes("ground truth", true.notes)
+        + notes,
         spent=spent + cost + paid,
-        flags=_flags(agent, true, (*on_agent, *on_truth), notes),
+        flags=screened.flags
+        + (("text_capped",) if _cut(conclusion) else ())
+        + _flags(agent, true, (*on_agent, *on_truth), notes),
         pairs=pairs,
         core_idea=idea,
     )
@@ -206,8 +214,16 @@ def _in_text(opinions: Sequence[Opinion], question: Question, claims: Sequence[C
     return tuple(moved)
 
 
-def _notes(side: str, extraction: Extraction) -> tuple[str, ...]:
-    return tuple(f"{side}: {note}" for note in extraction.notes)
+def _notes(side: str, notes: Iterable[str]) -> tuple[str, ...]:
+    """What was found about a side's text, each once."""
+    return tuple(dict.fromkeys(f"{side}: {note}" for note in notes))
+
+
+def _cut(conclusion: str) -> tuple[str, ...]:
+    """That a text is too long to be read whole, where it is."""
+    if len(conclusion) <= MAX_CHARS:
+        return ()
+    return (f"text cut at {MAX_CHARS} of {len(conclusion)} characters",)
 
 
 def _flags(
@@ -215,6 +231,7 @@ def _flags(
 ) -> tuple[str, ...]:
     """What a reader of the scores must know, in fixed words."""
     told = {
+        **dict.fromkeys(agent.flags, True),
         "no_claims": not agent.claims,
         "no_truth_claims": not true.claims,
         "unscored_claims": any(o.ruling.verdict is Verdict.UNSCORED for o in opinions),
