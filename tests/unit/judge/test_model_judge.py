@@ -226,6 +226,7 @@ async def test_repeated_and_empty_claims_are_dropped_and_too_many_cut() -> None:
         extraction, _ = await judge.claims("Accuracy falls.")
     assert len(extraction.claims) == 200
     assert extraction.notes == ("claims cut at 200 of 300",)
+    assert (extraction.flags, extraction.beyond) == (("claims_capped",), 100)
 
 
 # Hostile text

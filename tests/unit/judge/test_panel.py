@@ -175,3 +175,4 @@ async def test_claims_that_entail_each_other_are_merged_and_those_that_only_look
     extraction, _ = await Panel([SameMeaning()]).claims(text)
     assert [claim.id for claim in extraction.claims] == ["c1", "c3"]
     assert extraction.notes == ("1 claims merged with another that says the same",)
+    assert extraction.beyond == 0

@@ -82,8 +82,8 @@ def extraction(entries: Sequence[Mapping[str, Any]], text: str, sentences: Seque
         notes.append(f"{invented} claims left out that are nowhere in the text")
     if len(claims) > MAX_CLAIMS:
         notes.append(f"claims cut at {MAX_CLAIMS} of {len(claims)}")
-    beyond = max(0, len(claims) - MAX_CLAIMS)
-    return Extraction(tuple(claims[:MAX_CLAIMS]), tuple(notes), (CAPPED,) if beyond else (), beyond)
+    flags = (CAPPED,) if len(claims) > MAX_CLAIMS else ()
+    return Extraction(tuple(claims[:MAX_CLAIMS]), tuple(notes), flags, found=len(claims))
 
 
 def rulings(entries: Iterable[Any], references: Mapping[str, str]) -> dict[str, Ruling]:

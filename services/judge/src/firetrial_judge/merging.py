@@ -27,7 +27,8 @@ async def merged(extraction: Extraction, rule: Rule) -> Extraction:
     if not gone:
         return extraction
     kept = tuple(claim for claim in claims if claim.id not in gone)
-    return replace(extraction, claims=kept, notes=(*extraction.notes, merge_note(len(gone))))
+    notes = (*extraction.notes, merge_note(len(gone)))
+    return replace(extraction, claims=kept, notes=notes, found=max(0, extraction.found - len(gone)))
 
 
 def merge_note(number: int) -> str:
