@@ -159,7 +159,7 @@ def interrupted(server: Server, folder: Path, *args: str) -> tuple[str, str]:
         stderr=subprocess.PIPE,
         text=True,
         # A test run in the background of a shell ignores Ctrl-C, and its children would, too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - nothing else
     )
     with program:
         assert program.stderr is not None
