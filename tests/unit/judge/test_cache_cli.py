@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from firetrial_judge.cache import LocalTier
 from firetrial_judge.cli import judge_group
+from support.scripted_models import ScriptedModels
+from unit.judge.wrong import CONCLUSION, TRUTH, right
 
 
 @pytest.fixture
@@ -51,3 +53,18 @@ def test_a_folder_that_is_not_there_is_told(arguments: tuple[str, ...], cure: st
         )
         assert ended.exit_code == 2
         assert cure in ended.output
+
+
+def test_texts_judged_twice_are_paid_for_once(tmp_path: Path) -> None:
+    for name, text in (("truth", TRUTH), ("conclusion", CONCLUSION)):
+        (tmp_path / name).write_text(text)
+    environ = {"FIRETRIAL_JUDGE_CACHE_DIR": str(tmp_path / "cache"), "OPENAI_API_KEY": "sk-none"}
+    with ScriptedModels(right) as models:
+        arguments = ["text", "--truth", str(tmp_path / "truth"), "--conclusion", str(tmp_path / "conclusion")]
+        arguments += ["--backend", "openai", "--model", "m", "--base-url", models.base_url, "--json"]
+        for _ in range(2):
+            ended = CliRunner().invoke(judge_group, arguments, env=environ)
+            assert ended.exit_code == 0, ended.output
+    assert len(models.requests) == 3
+    judged = json.loads(ended.output)
+    assert (judged["precision"], judged["usage"]["calls"], judged["usage"]["cache_hits"]) == (1 / 3, 0, 7)

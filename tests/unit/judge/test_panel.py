@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import permutations
 
@@ -10,14 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firetrial.judge.v1 import judge_service_pb2, judgement_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial_judge.cache import NoCache
 from firetrial_judge.claims import Claim, Kind, extract
 from firetrial_judge.judge import JudgeConfig, Question, Spent
 from firetrial_judge.judgement import judge_texts
+from firetrial_judge.judges import Judges, Spec
+from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.panel import Panel, Vote, flip_rate, majority
 from firetrial_judge.verdict import Ruling, Verdict
 from firetrial_kit.asking import UpstreamRefused, UpstreamUnavailable, Usage
 from firetrial_kit.errors import FiretrialError, Reason
-from unit.judge.world import WordJudge
+from firetrial_kit.models import Endpoint
+from support.scripted_models import Reply, Request, ScriptedModels, answer
+from unit.judge.world import WordJudge, World
+from unit.judge.wrong import CONCLUSION, TRUTH, right_value
 
 E, C, N, U = Verdict.ENTAILED, Verdict.CONTRADICTED, Verdict.NEUTRAL, Verdict.UNSCORED
 CLAIMS = tuple(Claim(f"a{n}", f"Claim {n}", 0, 1, Kind.OTHER) for n in (1, 2))
@@ -176,3 +185,45 @@ async def test_claims_that_entail_each_other_are_merged_and_those_that_only_look
     assert [claim.id for claim in extraction.claims] == ["c1", "c3"]
     assert extraction.notes == ("1 claims merged with another that says the same",)
     assert extraction.beyond == 0
+
+
+async def test_a_plan_s_panel_is_asked_model_by_model_and_its_votes_are_kept() -> None:
+    def script(request: Request) -> Reply:
+        value = right_value(request)
+        if request.body["model"] == "n":  # it takes every claim for entailed
+            for entry in value.get("verdicts", []):
+                entry["verdict"] = "ENTAILED"
+        return answer(value)
+
+    world = World()
+    await world.task(truth=TRUTH)
+    async with AsyncExitStack() as stack:
+        models = stack.enter_context(ScriptedModels(script))
+        client = clients(lambda name: Endpoint(models.base_url, name or "m"), stack)
+        world.start(model=model_judges(client, NoCache(), {}))
+        plan = plan_pb2.JudgeConfig(panel=["n", "o"], judge_repeats=2)
+        await world.finish(await world.run(conclusion=CONCLUSION), plan)
+        assert await world.deliver() == ["done"]
+    request = judge_service_pb2.GetJudgementRequest(run_id="r-1")
+    judgement = (await world.servicer.GetJudgement(request, None)).judgement
+    verdicts = {c.id: Verdict(judgement_pb2.Verdict.Name(c.verdict)[8:]) for c in judgement.agent_claims}
+    assert verdicts == {"a1": E, "a2": N, "a3": C}
+    assert [(v.judge, v.repeat) for v in judgement.agent_claims[0].votes] == [
+        (name, turn) for turn in (1, 2) for name in ("m", "n", "o")
+    ]
+    assert [c.flip_rate for c in judgement.agent_claims] == [0.0, pytest.approx(1 / 3), pytest.approx(1 / 3)]
+    assert (judgement.config.model, list(judgement.config.panel)) == ("m", ["n", "o"])
+    assert list(judgement.flags) == ["panel_disagreement"]
+    assert judgement.usage.calls == len(models.requests) == 8
+
+
+async def test_a_model_sits_once() -> None:
+    judges = Judges(WordJudge(), lambda name: Scripted(name or "m", []))  # type: ignore[arg-type,return-value]
+    with pytest.raises(FiretrialError, match="needs a model"):
+        judges.seat(Spec(panel=("m",)))
+    async with AsyncExitStack() as stack:
+        client = clients(lambda name: Endpoint("http://127.0.0.1:9/v1", name or "m"), stack)
+        judges = Judges(WordJudge(), model_judges(client, NoCache(), {}))
+        with pytest.raises(FiretrialError, match="name each model once"):
+            judges.seat(Spec(panel=("m",)))
+        assert judges.seat(Spec(panel=("n",))).config.panel == ("n",)

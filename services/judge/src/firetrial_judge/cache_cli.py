@@ -12,10 +12,10 @@ import click
 from firetrial_judge.terminal import JSON_OPTION, refusals
 from firetrial_kit.errors import Fault, check, invalid
 
-_VARIABLE = "FIRETRIAL_JUDGE_CACHE_DIR"
+CACHE_VARIABLE = "FIRETRIAL_JUDGE_CACHE_DIR"
 _MIB = 1024 * 1024
 _FOLDER = click.option(
-    "--dir", "folder", default="", metavar="FOLDER", help=f"The folder; by default {_VARIABLE}."
+    "--dir", "folder", default="", metavar="FOLDER", help=f"The folder; by default {CACHE_VARIABLE}."
 )
 
 
@@ -52,9 +52,9 @@ def prune(*, folder: str, keep_mib: int, as_json: bool) -> None:
 
 
 def _existing(folder: str) -> Path:
-    named = folder or os.environ.get(_VARIABLE, "")
+    named = folder or os.environ.get(CACHE_VARIABLE, "")
     if not named:
-        raise invalid("--dir", [Fault("--dir", "", f"must name the folder, or set {_VARIABLE}")])
+        raise invalid("--dir", [Fault("--dir", "", f"must name the folder, or set {CACHE_VARIABLE}")])
     path = Path(named)
     check("--dir", [] if path.is_dir() else [Fault("--dir", named, "must be a folder that exists")])
     return path

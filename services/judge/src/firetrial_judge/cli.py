@@ -5,21 +5,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from firetrial_judge.cache_cli import cache_group
+from firetrial_judge.cache_cli import CACHE_VARIABLE, cache_group
 from firetrial_judge.rubric.cli import rubric_group
 from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_json, read_text, refusals
 from firetrial_kit.errors import Fault, invalid
 
 if TYPE_CHECKING:
+    from firetrial_judge.cache import Cache
     from firetrial_judge.judgement import Judge, Judgement
     from firetrial_judge.pairs import Pair
 
+_CACHE_BYTES = 256 * 1024 * 1024
 _BACKENDS = backend_options("offline")
 
 
@@ -99,9 +103,17 @@ async def _judge(backend: str, model: str, base_url: str) -> AsyncIterator[Judge
 
     client = ModelClient(endpoint(backend, model, base_url))
     try:
-        yield ModelJudge(client, load_prompts())
+        yield ModelJudge(client, load_prompts(), cache=_cache())
     finally:
         await client.aclose()
+
+
+def _cache() -> Cache | None:
+    """The folder that the environment names, which `judge cache` looks after."""
+    from firetrial_judge.cache import LocalTier
+
+    folder = os.environ.get(CACHE_VARIABLE, "")
+    return LocalTier(Path(folder), _CACHE_BYTES) if folder else None
 
 
 @click.command("score")
