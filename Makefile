@@ -8,7 +8,7 @@ SOURCES := $(addsuffix /src,libs/kit libs/client $(filter services/%,$(DISTS)))
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---- set-up ----
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --no-deps
