@@ -57,6 +57,9 @@ demo: .venv/.run  ## run the whole path on the study that ships with the project
 test: .venv/.dev  ## run all tests
 	@$(BIN)/pytest
 
+test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is started for them (root, dockerd, debootstrap)
+	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/integration -k sandbox
+
 lint: .venv/.dev  ## style, and how files are formatted
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
@@ -78,4 +81,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo test lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo test test-docker lint types imports lock-check isolated check clean
