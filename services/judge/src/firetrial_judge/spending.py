@@ -17,7 +17,7 @@ from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.records import Records
 
-_HOLD = 1800.0  # seconds after which a hold is taken for spent: no request lives so long
+_HOLD = 1800.0  # seconds after which a hold counts as spent: its judge died, or the request lived too long
 _WAIT = 0.25
 _PATIENCE = 240  # waits of that length for other requests to settle, before the message comes back later
 # English has about four bytes a token; two leave room for numbers and code.
