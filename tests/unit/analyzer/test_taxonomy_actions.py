@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -40,9 +41,20 @@ def test_claude_code() -> None:
         ("say", 2, "Let me look.", "", None),
         ("run", 2, "python x.py", "boom\nbang", 1),
         ("edit", 4, "print(1)", "", None),
-        ("use", 4, "Read [('file_path', '/w/x.py')]", "", None),
+        ("use", 4, "[('file_path', '/w/x.py')]", "", None),
         ("say", 5, "success\nAll done.", "", None),
     ]
+
+
+@pytest.mark.needs("shared")
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+def test_events_of_the_real_programs(agent: str, shared: Path) -> None:
+    lines = (shared / "streams" / f"{agent}_events.jsonl").read_text().splitlines()
+    found = actions(Step(n, n, 0.0, "stdout", line) for n, line in enumerate(lines, 1))
+    (ran,) = [action for action in found if action.kind is Kind.RUN]
+    assert "echo hello-from-tool > made.txt" in ran.text
+    assert (ran.output, ran.code) == ("hello-from-tool", 0)
+    assert "All done." in [action for action in found if action.kind is Kind.SAY][-1].text
 
 
 def command(**more: object) -> dict[str, object]:

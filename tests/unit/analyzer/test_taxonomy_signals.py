@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from firetrial_analyzer.attribution import attribute
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
@@ -142,6 +144,29 @@ def test_a_loop_that_was_left_is_only_a_fact() -> None:
     assert run(varied, "timed_out: 9 s").error_type is ErrorType.TIMEOUT
 
 
+def test_a_command_whose_results_change_is_no_loop_and_one_whose_times_change_is() -> None:
+    better = "\n".join(f"$ python run.py\nloss {9 - n}.25" for n in range(6))
+    slower = "\n".join(f"$ python run.py\nKeyError: 'x' after 1{n}.5 s at 09:1{n}:00" for n in range(6))
+    assert run(better, "timed_out: 9 s").error_type is ErrorType.TIMEOUT
+    assert run(slower, "timed_out: 9 s").error_type is ErrorType.ENDLESS_LOOP
+
+
+def test_a_loop_of_other_tools_is_quoted_by_their_name() -> None:
+    part = {"type": "tool_use", "name": "Read", "input": {"file_path": "/w/x.py"}}
+    lines = [
+        Step(n, n, 0.0, "stdout", json.dumps({"message": {"content": [{**part, "id": str(n)}]}}))
+        for n in range(1, 8)
+    ]
+    found = settle(gather([*lines, Step(8, 8, 1.0, "", "timed_out: 9 s")]))
+    assert found.error_type is ErrorType.ENDLESS_LOOP
+    assert all(holds(by_number(lines), citation) for fact in found.proof for citation in fact.citations)
+
+
+def test_a_long_log_in_no_known_form_takes_time_in_proportion() -> None:
+    text = "\n".join(f"epoch {n} accuracy: 0.{n}" for n in range(20_000)) + "\nstatus 503"
+    assert run(text, "exited with 1").error_type is ErrorType.API_CALL_ISSUE
+
+
 @pytest.mark.parametrize(
     ("shown", "settled"),
     [("n=10", True), ("n=50", True), ("n=51", False), ("n=99", False), ("n=100", False), ("ok", False)],
@@ -212,6 +237,47 @@ def test_an_end_by_itself_with_words_of_conclusion_is_not_called_premature() -> 
 def test_ends_by_another_hand(end: str, expected: ErrorType | None) -> None:
     assert run("$ ls\ndata", end).error_type is expected
     assert run("$ ls\ndata", end, conclusion="x").error_type is None
+
+
+EDIT = {"type": "tool_use", "id": "1", "name": "Edit", "input": {"file_path": "a.py", "new_string": ""}}
+PIECES = [
+    "$ python run.py",
+    "$ cat > a.py <<'E'",
+    "accuracy: 0.50 n=5",
+    "HTTP 429",
+    "Traceback (most recent call last):",
+    "**FileEditAction**",
+    "Path: [a.py]",
+    "**CmdRunAction (x)**",
+    "COMMAND:",
+    "python a.py",
+    "ACTION",
+    "```",
+    "**CmdOutputObservation (x, exit code=1, y)**",
+    "AgentFinishAction(final_thought='x')",
+    "Killed",
+    "  ",
+    "",
+    '{"type": "result", "subtype": "error_max_turns"}',
+    '{"item": {"type": "file_change", "changes": [{}]}}',
+    '{"type": "item.completed", "item": {"type": "command_execution", "command": "./a"}}',
+    json.dumps({"message": {"content": [EDIT]}}),
+]
+ENDS = ["exited with 0", "exited with 1", "ended by signal 9", "timed_out: 1 s", "oom_killed: x", "started"]
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=40), st.sampled_from(ENDS), st.sampled_from(["", "It is 0.9."])
+)
+def test_any_log_is_settled_without_fail_and_every_quote_holds(
+    lines: list[str], end: str, conclusion: str
+) -> None:
+    told = [Step(n, n, 0.0, "stdout", line) for n, line in enumerate(lines, 1)]
+    told.append(Step(len(told) + 1, len(told) + 1, 1.0, "", end))
+    found = settle(gather(told, conclusion, Asked(100, ("gpt-4",), ("x",))))
+    index = by_number(told)
+    assert all(holds(index, citation) for fact in found.facts for citation in fact.citations)
+    assert all(fact.settles is found.error_type for fact in found.proof)
 
 
 def test_an_empty_trajectory_has_no_facts() -> None:

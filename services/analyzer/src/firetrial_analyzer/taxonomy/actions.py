@@ -32,7 +32,7 @@ class Line:
 
 @dataclass(slots=True)
 class Action:
-    """`text` is the command, the new content or the words, `target` the edited file."""
+    """`text` is the command, the new content or the words; `target` the edited file or the tool."""
 
     kind: Kind
     step: int
@@ -112,7 +112,7 @@ class _Reader:
             new = [given[key] for key in ("content", "new_string", "new_source") if key in given]
             if new:
                 return self._begin(Kind.EDIT, step, str(new[0]), str(target))
-        return self._begin(Kind.USE, step, f"{name} {sorted(given.items())}")
+        return self._begin(Kind.USE, step, str(sorted(given.items())), name)
 
     def _codex(self, step: int, what: str, item: dict[str, Any]) -> None:
         kind, id_ = item.get("type"), str(item.get("id"))
@@ -201,10 +201,12 @@ class _TextReader:
             self._open.lines.append(Line(step, text))
         elif self._open.kind is Kind.EDIT and not self._open.target and (path := _HANDS_PATH.fullmatch(text)):
             self._open.target = path["path"]
-        else:
             if not self._open.text:
                 self._open.step = step
-            self._open.text += f"\n{text}" if self._open.text else text
+        elif self._open.text:
+            self._open.text += f"\n{text}"
+        elif text.strip():
+            self._open.step, self._open.text = step, text
 
     def _output(self, step: int, text: str) -> None:
         if text in _HANDS_HEADS:

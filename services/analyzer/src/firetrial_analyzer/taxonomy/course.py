@@ -30,7 +30,9 @@ _KILLED = {
     "lost": "its sandbox",
 }
 _WAITING = re.compile(r"\b(?:sleep|tail|wait|squeue|qstat|nvidia-smi|ps|jobs|pgrep|top|watch)\b")
-_VOLATILE = re.compile(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*")
+_VOLATILE = re.compile(
+    r"0x[0-9a-f]+|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?|\b\d+(?:\.\d+)?\s?(?:m?s|sec|seconds)\b"
+)
 _LEAST_REPEATS = {1: 5, 2: 4, 3: 4, 4: 4}
 # A closing word, and an action that was cut off by the end.
 _LOOSE_END = 2
@@ -105,18 +107,19 @@ def not_run_after_last_edit(evidence: Evidence) -> Iterator[Signal]:
     yield Signal(
         "not_run_after_last_edit",
         f"{target} was written and not run afterwards.",
-        (cite(edit.step, edit.text or target),),
+        (cite(edit.step, _words(edit)),),
         settles,
     )
 
 
 def same_actions_repeated(evidence: Evidence) -> Iterator[Signal]:
     """The last actions are one cycle of up to four, over and over, with the same results."""
-    acts = [action for action in evidence.actions if action.kind not in (Kind.SAY, Kind.LOOSE)]
-    cycle, repeats = _cycle(acts or [action for action in evidence.actions if action.kind is Kind.SAY])
+    told = [action for action in evidence.actions if _words(action)]
+    acts = [action for action in told if action.kind is not Kind.SAY]
+    cycle, repeats = _cycle(acts or told)
     if not cycle or any(_WAITING.search(action.text) for action in cycle if action.kind is Kind.RUN):
         return
-    shown = [cite(action.step, action.text or action.target) for action in (cycle[0], cycle[-1])]
+    shown = [cite(action.step, _words(action)) for action in (cycle[0], cycle[-1])]
     yield Signal(
         "same_actions_repeated",
         f"The same {len(set(map(_key, cycle)))} actions were repeated {repeats} times with the same result.",
@@ -139,10 +142,15 @@ def _cycle(acts: Sequence[Action]) -> tuple[Sequence[Action], int]:
     return (), 0
 
 
+def _words(action: Action) -> str:
+    """What of an action can be quoted: a tool's arguments are not written as we write them."""
+    return action.target if action.kind is Kind.USE else action.text.strip() or action.target
+
+
 def _key(action: Action) -> tuple[str, str, str]:
     return (action.kind, action.target, " ".join(action.text.split()))
 
 
 def _outcome(action: Action) -> str:
-    """The output without what differs from run to run: times, addresses, counts."""
+    """The output without what differs from run to run: times and addresses. Other figures are results."""
     return _VOLATILE.sub("#", action.output)

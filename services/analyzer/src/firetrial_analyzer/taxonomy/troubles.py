@@ -118,7 +118,7 @@ def unresolved(evidence: Evidence) -> Iterator[Signal]:
     for kind, lines in found.items():
         count = "once" if len(lines) == 1 else f"{len(lines)} times"
         citations = tuple(cite(line.step, line.text) for line in (lines[0], lines[-1])[: len(lines)])
-        yield Signal(_NAMES[kind], f"The last attempt told it {count}.", citations, kind)
+        yield Signal(_NAMES[kind], f"The last attempt ran into such an error, told {count}.", citations, kind)
 
 
 def _attempt(action: Action) -> bool:
@@ -137,8 +137,8 @@ def _troubles(action: Action, *, is_last: bool) -> Iterator[tuple[ErrorType, Lin
     if action.kind in (Kind.RUN, Kind.LOOSE):
         lines = action.lines
         if action.kind is Kind.LOOSE:  # what comes before a result has been overcome
-            last_result = max((n for n, line in enumerate(lines) if line in metric_lines(action)), default=-1)
-            lines = lines[last_result + 1 :]
+            results = metric_lines(action)
+            lines = lines[lines.index(results[-1]) + 1 :] if results else lines
         yield from ((kind, line) for line in lines if (kind := kind_of(line.text)))
     elif action.kind is Kind.SAY and is_last:
         yield from ((ErrorType.POLICY_VIOLATION, Line(action.step, line)) for line in _refusals(action))
