@@ -70,6 +70,7 @@ def test_what_is_unknown_or_undefined_is_null() -> None:
     assert (empty["auc"], empty["late_gain_fraction"], empty["n_steps"]) == (None, None, 0)
     failed = measure(PROGRESS | {"val_primary_metrics": [None, None]})
     assert (failed["auc"], failed["first_improvement_step"]) == (0.0, None)
+    assert measure(PROGRESS | {"baseline_primary_metric": None})["auc"] is None
     assert "undefined" in "\n".join(lines(failed))
 
 
@@ -106,6 +107,10 @@ def test_every_fault_is_told_at_once() -> None:
         (PROGRESS | {"transform": "log"}, "transform"),
         (PROGRESS | {"val_primary_metrics": None}, "val_primary_metrics"),
         (PROGRESS | {"total_duration_seconds": -1}, "total_duration_seconds"),
+        (
+            {key: PROGRESS[key] for key in PROGRESS if key != "baseline_primary_metric"},
+            "baseline_primary_metric",
+        ),
         ({}, "FILE"),
         ({"embedding": [[1]]}, "FILE"),
     ],

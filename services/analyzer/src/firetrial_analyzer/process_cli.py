@@ -152,6 +152,8 @@ class _Reader:
             metrics = [self._optional(f"val_primary_metrics[{n}]", value) for n, value in enumerate(given)]
         else:
             self._fault("val_primary_metrics", _shown(given), "must be a list; a failed step is null")
+        if "baseline_primary_metric" not in self._document:
+            self._fault("baseline_primary_metric", "missing", "must be a finite number, or null if unknown")
         baseline = self._optional("baseline_primary_metric", self._document.get("baseline_primary_metric"))
         direction = self._choice("direction", {choice.value: choice for choice in Direction})
         best = self._number("p_best", self._document.get("p_best"))
