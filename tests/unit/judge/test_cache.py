@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from firetrial_judge.cache import LocalTier, NoCache, StoreTier, Tiers
+from firetrial_judge.claims import Claim, Kind
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judgement import judge_texts
 from firetrial_judge.model_judge import ModelJudge
@@ -17,7 +19,7 @@ from firetrial_judge.panel import Panel
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.testing import InMemoryObjects
-from support.scripted_models import Request, ScriptedModels
+from support.scripted_models import Request, ScriptedModels, claim_ids
 from unit.judge.wrong import CONCLUSION, TRUTH, right, wants_claims
 
 KEYS = [f"{n:02x}" * 32 for n in range(10)]
@@ -122,3 +124,20 @@ async def test_an_entry_of_another_form_is_paid_for_again() -> None:
         for uri, (_, media_type) in list(objects.held.items()):
             objects.held[uri] = (b'{"older": "form"}', media_type)
         assert await scorer.paid(load_prompts()) == ["claims", "claims", "verdicts"]
+
+
+async def test_of_claims_against_the_same_reference_only_new_ones_are_asked() -> None:
+    cache = StoreTier(InMemoryObjects())
+    async with AsyncExitStack() as stack:
+        models = stack.enter_context(ScriptedModels(right))
+        client = ModelClient(Endpoint(models.base_url, "m"))
+        stack.push_async_callback(client.aclose)
+        judge = ModelJudge(client, load_prompts(), cache=cache)
+        claims = [Claim(id_, f"Claim {id_}", 0, 1, Kind.OTHER) for id_ in ("a1", "a2", "a3")]
+        await asyncio.gather(judge.rule(claims[:1], TRUTH), judge.rule(claims[1:2], TRUTH))
+        renamed = [replace(claims[2], id="a1"), replace(claims[0], id="a2")]
+        rulings, spent = await judge.rule(renamed, TRUTH)
+        assert {r.claim_id: r.verdict for r in rulings} == {"a1": "ENTAILED", "a2": "ENTAILED"}
+        assert (claim_ids(models.requests[-1].prompt), spent.cache_hits) == (["a1"], 1)
+        assert (await judge.rule(claims, TRUTH))[1].calls == 0
+        assert (await judge.rule(claims, CONCLUSION))[1].calls == 1

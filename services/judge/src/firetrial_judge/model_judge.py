@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -24,6 +24,7 @@ from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
 from firetrial_judge.judges import no_model
+from firetrial_judge.shelf import Shelf
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Verdict
 from firetrial_kit.asking import Meter, Schema, Usage
@@ -33,16 +34,19 @@ from firetrial_kit.models import Answer, Call, Endpoint, MalformedAnswer, Messag
 _BATCH = 60  # claims in one request
 _GIVE_UP = 3  # malformed answers in a row after which the rest is left UNSCORED
 _EXTRACTION: TypeAdapter[Extraction] = TypeAdapter(Extraction)
-_RULING: TypeAdapter[Ruling] = TypeAdapter(Ruling)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One claim with what decides it, and the key of its verdict in the cache."""
+    """One claim with what decides it."""
 
     claim: Claim
     reference: str
-    key: str
+
+    @property
+    def hash(self) -> str:
+        """Tells the verdicts of one shelf apart, whatever the claim's id is this time."""
+        return digest(self.claim.text, self.reference, length=32)
 
 
 class ModelJudge:
@@ -62,6 +66,7 @@ class ModelJudge:
         self._client = client
         self._prompts = prompts
         self._cache = cache or NoCache()
+        self._shelf = Shelf(self._cache)
         self._price = price
         self._token = token
         self._meter: Meter | None = None
@@ -85,7 +90,7 @@ class ModelJudge:
         if not sentences:
             return Extraction(()), Spent()
         key = self._key("claims", self._prompts.claims, cleaned)
-        kept = _read(_EXTRACTION, (await self._cache.get([key])).get(key))
+        kept = _read((await self._cache.get([key])).get(key))
         if kept is not None:
             return kept, Spent(cache_hits=1)
         answer = await self._ask(self._prompts.claims, ["TEXT", cleaned], entries.CLAIMS, "claims")
@@ -119,39 +124,20 @@ class ModelJudge:
         self, questions: Sequence[Question], repeat: int = 1
     ) -> tuple[list[Sequence[Ruling]], Spent]:
         """See `ModelBacked`. Raises as `rule` does, and ValueError for an id that two claims have."""
-        asked = [
-            self._asked(claim, clean(question.reference), repeat)
-            for question in questions
-            for claim in question.claims
-        ]
+        references = {question.reference: clean(question.reference) for question in questions}
+        asked = [_Asked(c, references[q.reference]) for q in questions for c in q.claims]
         if len({a.claim.id for a in asked}) != len(asked):
             raise ValueError("two claims have one id")
-        rulings = await self._known(asked)
+        key = self._key("verdicts", self._prompts.verdicts, sorted(references.values()), repeat)
+        rulings = _known(asked, await self._shelf.find(key) if asked else {})
         spent = Spent(cache_hits=len(rulings))
         missing = [a for a in asked if a.claim.id not in rulings]
         fresh, cost = await self._fresh(missing)
-        keys = {a.claim.id: a.key for a in missing}
-        await self._cache.put({keys[id_]: _RULING.dump_json(ruling) for id_, ruling in fresh.items()})
+        await self._shelf.add(key, {a.hash: fresh[a.claim.id] for a in missing if a.claim.id in fresh})
         rulings |= fresh
         return [
             [rulings.get(claim.id) or _unscored(claim) for claim in question.claims] for question in questions
         ], spent + cost
-
-    def _asked(self, claim: Claim, reference: str, repeat: int) -> _Asked:
-        return _Asked(
-            claim, reference, self._key("verdict", self._prompts.verdicts, claim.text, reference, repeat)
-        )
-
-    async def _known(self, asked: Sequence[_Asked]) -> dict[str, Ruling]:
-        """What is at hand: earlier verdicts, and those on nothing at all."""
-        kept = await self._cache.get([a.key for a in asked if a.reference.strip()])
-        known: dict[str, Ruling] = {}
-        for a in asked:
-            if not a.reference.strip():
-                known[a.claim.id] = Ruling(a.claim.id, Verdict.NEUTRAL, "there is nothing to compare with")
-            elif (ruling := _read(_RULING, kept.get(a.key))) is not None:
-                known[a.claim.id] = replace(ruling, claim_id=a.claim.id)
-        return known
 
     async def _fresh(self, asked: Sequence[_Asked]) -> tuple[dict[str, Ruling], Spent]:
         """Ask for verdicts: all in batches, then those that did not come one by one."""
@@ -246,6 +232,17 @@ def model_judges(
     return judge
 
 
+def _known(asked: Iterable[_Asked], kept: Mapping[str, Ruling]) -> dict[str, Ruling]:
+    """By claim id, what is at hand: verdicts paid for before, and those on nothing at all."""
+    known: dict[str, Ruling] = {}
+    for a in asked:
+        if not a.reference.strip():
+            known[a.claim.id] = Ruling(a.claim.id, Verdict.NEUTRAL, "there is nothing to compare with")
+        elif a.hash in kept:
+            known[a.claim.id] = replace(kept[a.hash], claim_id=a.claim.id)
+    return known
+
+
 def _lists(asked: Sequence[_Asked]) -> list[str]:
     """Each reference once, followed by the claims that are judged by it: titles and texts by turns."""
     by_reference: dict[str, list[Claim]] = {}
@@ -265,9 +262,9 @@ def _unscored(claim: Claim) -> Ruling:
     return Ruling(claim.id, Verdict.UNSCORED, "the model gave no usable verdict")
 
 
-def _read(type_: TypeAdapter[Any], data: bytes | None) -> Any:
+def _read(data: bytes | None) -> Extraction | None:
     """What was kept, None where nothing was or it has an older form."""
     try:
-        return None if data is None else type_.validate_json(data)
+        return None if data is None else _EXTRACTION.validate_json(data)
     except ValidationError:
         return None
