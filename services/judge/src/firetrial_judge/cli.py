@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firetrial_judge.cache_cli import CACHE_VARIABLE, cache_group
+from firetrial_judge.calibration.cli import calibrate
 from firetrial_judge.rubric.cli import rubric_group
 from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_json, read_text, refusals
 from firetrial_kit.errors import Fault, invalid
@@ -33,6 +34,7 @@ def judge_group() -> None:
 
 
 judge_group.add_command(cache_group)
+judge_group.add_command(calibrate)
 
 
 @judge_group.command("pairs")
@@ -55,7 +57,7 @@ def pairs(file: str, *, backend: str, model: str, base_url: str, _json: bool) ->
 async def _decide(given: list[Pair], backend: str, model: str, base_url: str) -> None:
     from firetrial_judge.pairs import decide
 
-    async with _judge(backend, model, base_url) as judge:
+    async with open_judge(backend, model, base_url) as judge:
         async for id_, verdict in decide(judge, given):
             click.echo(json.dumps({"id": id_, "verdict": verdict.value}))
 
@@ -84,12 +86,13 @@ async def _judged(
 ) -> tuple[Judgement, str]:
     from firetrial_judge.judgement import judge_texts
 
-    async with _judge(backend, model, base_url) as judge:
+    async with open_judge(backend, model, base_url) as judge:
         return await judge_texts(judge, run_id="", conclusion=conclusion, truth=truth), judge.quality
 
 
 @asynccontextmanager
-async def _judge(backend: str, model: str, base_url: str) -> AsyncIterator[Judge]:
+async def open_judge(backend: str, model: str, base_url: str) -> AsyncIterator[Judge]:
+    """The judge that the options of a command name, as long as the block lasts."""
     if backend == "offline":
         if model:
             raise invalid("--model", [Fault("--model", model, "needs --backend openai or anthropic")])

@@ -1,0 +1,1 @@
+"""How right a judge is, measured against people's labels."""
