@@ -314,6 +314,21 @@ async def test_a_watch_of_an_experiment_begins_with_what_there_is_and_one_of_all
     assert await asyncio.wait_for(everything, 5) == ["r-2"]
 
 
+async def test_a_judgement_names_its_judge_s_calibration_and_tells_its_drift() -> None:
+    async def standing(config: JudgeConfig) -> tuple[str, str]:
+        return ("c-1", "") if config.mode is Mode.TEXT else ("", "another mode was calibrated")
+
+    world = World()
+    world.start(standing=standing)
+    request = pb.ScoreTextRequest(conclusion=CONCLUSION, ground_truth=TRUTH)
+    calibrated = (await world.servicer.ScoreText(request, None)).judgement
+    assert (calibrated.calibration_id, list(calibrated.flags)) == ("c-1", [])
+    request.config.CopyFrom(SET_TWICE)
+    drifted = (await world.servicer.ScoreText(request, None)).judgement
+    assert (drifted.calibration_id, list(drifted.flags)) == ("", ["judge_drift"])
+    assert list(drifted.notes) == ["another mode was calibrated"]
+
+
 async def test_a_side_without_claims_is_undefined_or_zero_by_convention() -> None:
     world = World()
     request = pb.ScoreTextRequest(conclusion="All done.", ground_truth=TRUTH)

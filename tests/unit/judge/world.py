@@ -20,7 +20,7 @@ from firetrial_judge.claims import Claim, Extraction, extract
 from firetrial_judge.handlers import Handlers
 from firetrial_judge.judgement import Judge, JudgeConfig, Spent
 from firetrial_judge.judges import Judges
-from firetrial_judge.judging import Judging
+from firetrial_judge.judging import Judging, Standing
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.servicer import JudgeServicer
@@ -82,6 +82,7 @@ class World:
         offline: Judge | None = None,
         model: Callable[[str], Judge] | None = None,
         at_once: int = 1,
+        standing: Standing | None = None,
     ) -> None:
         """A new process over the same bus, state and store."""
         self.archive = Archive(self.objects)
@@ -96,6 +97,7 @@ class World:
             clock=self.clock,
             metrics=JudgeMetrics(CollectorRegistry()),
             purses=Purses(Records(self.state, "budget", Account), self.clock),
+            standing=standing,
         )
         self.servicer = JudgeServicer(judging, self.archive, self.judgements, self.runs)
         self.consumer: Consumer = Handlers(judging, structlog.get_logger()).consumers(at_once)[0]

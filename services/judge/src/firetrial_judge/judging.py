@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from firetrial.judge.v1 import events_pb2, judgement_pb2
@@ -10,7 +11,7 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_judge import wire
 from firetrial_judge.archive import Archive
 from firetrial_judge.claims import Extraction
-from firetrial_judge.judge import Convention, Spent
+from firetrial_judge.judge import Convention, JudgeConfig, Spent
 from firetrial_judge.judgement import Judgement, judge_texts, judgement_id, text_hash
 from firetrial_judge.judges import Judges
 from firetrial_judge.metrics import JudgeMetrics
@@ -28,6 +29,8 @@ from firetrial_kit.objects import ObjectRef
 from firetrial_kit.records import Records
 
 SERVICE = "judge"
+# The calibration that speaks for a judge, and how it drifted from what was calibrated last; empty for none.
+Standing = Callable[[JudgeConfig], Awaitable[tuple[str, str]]]
 
 
 class Judging:
@@ -44,6 +47,7 @@ class Judging:
         clock: Clock,
         metrics: JudgeMetrics,
         purses: Purses,
+        standing: Standing | None = None,
     ) -> None:
         self._judges = judges
         self._archive = archive
@@ -53,6 +57,7 @@ class Judging:
         self._clock = clock
         self._metrics = metrics
         self._purses = purses
+        self._standing = standing
         self._turns = Turns()
 
     async def run(self, run: run_pb2.Run, slip: plan_pb2.Slip) -> None:
@@ -86,7 +91,7 @@ class Judging:
         """Judge two texts; nothing is kept but what was paid for."""
         panel = self._seat(config, "")
         judgement = await self._timed(panel, "", conclusion, truth, None)
-        return self._wired(panel, judgement, run_pb2.Run(), conclusion, truth)
+        return await self._wired(panel, judgement, run_pb2.Run(), conclusion, truth)
 
     async def _kept(
         self, run: run_pb2.Run, config: plan_pb2.JudgeConfig
@@ -123,7 +128,7 @@ class Judging:
         judgement = await self._timed(panel, run.id, conclusion, truth, true)
         _check_usable(judgement)
         judgement = replace(judgement, spent=judgement.spent + cost)
-        return self._wired(panel, judgement, run, conclusion, truth)
+        return await self._wired(panel, judgement, run, conclusion, truth)
 
     async def _true_claims(self, panel: Panel, truth: str) -> tuple[Extraction, Spent]:
         """The ground truth's claims: paid for once, then read, however many runs want them at once."""
@@ -144,10 +149,10 @@ class Judging:
         self._metrics.count(judgement)
         return judgement
 
-    def _wired(
+    async def _wired(
         self, panel: Panel, judgement: Judgement, run: run_pb2.Run, conclusion: str, truth: str
     ) -> judgement_pb2.Judgement:
-        return wire.judgement_to_wire(
+        wired = wire.judgement_to_wire(
             judgement,
             run_id=run.id,
             task_id=run.task_id,
@@ -156,6 +161,12 @@ class Judging:
             quality=panel.quality,
             at=self._clock.now(),
         )
+        if self._standing:
+            wired.calibration_id, drift = await self._standing(panel.config)
+            if drift:
+                wired.flags.append("judge_drift")
+                wired.notes.append(drift)
+        return wired
 
     async def _set(self, record: JudgedRun) -> None:
         if not await self._runs.create(record.run_id, record):

@@ -9,6 +9,7 @@ from typing import Any
 
 from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial_judge.archive import Archive
+from firetrial_judge.calibration.calibrating import Calibrating
 from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.grading_rpcs import GradingRpcs
 from firetrial_judge.judging import Judging
@@ -28,13 +29,16 @@ class JudgeServicer(GradingRpcs, CalibrationRpcs):
         archive: Archive,
         judgements: Records[JudgementRecord],
         runs: Records[JudgedRun],
+        *,
         grader: Grader | None = None,
+        calibrating: Calibrating | None = None,
     ) -> None:
         self._judging = judging
         self._archive = archive
         self._judgements = judgements
         self._runs = runs
         self._grader = grader
+        self._calibrating = calibrating
 
     async def ScoreText(self, request: pb.ScoreTextRequest, context: Any) -> pb.ScoreTextResponse:
         texts = {"conclusion": request.conclusion, "ground_truth": request.ground_truth}

@@ -1,0 +1,46 @@
+"""Parts of the judge put together from its settings, for `main`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from firetrial_judge.cache import Cache, LocalTier, StoreTier, Tiers
+from firetrial_judge.calibration.calibrating import Calibrating, CalibrationMetrics
+from firetrial_judge.calibration.drift import CalibrationRecord
+from firetrial_judge.config import JudgeSettings
+from firetrial_judge.judge import Judge
+from firetrial_judge.judges import Judges
+from firetrial_judge.metrics import JudgeMetrics
+from firetrial_judge.model_judge import clients, model_judges
+from firetrial_kit.models import ModelClient
+from firetrial_kit.objects import Objects
+from firetrial_kit.records import Records
+from firetrial_kit.service import Parts
+
+
+def models(
+    settings: JudgeSettings, parts: Parts, metrics: JudgeMetrics
+) -> tuple[Callable[[str], ModelClient], Callable[[str], Judge] | None]:
+    """The client of a model by name, and its judge: None where no endpoint is configured."""
+    endpoint = settings.endpoint if settings.model_url else None
+    client = clients(endpoint, parts.stack, metrics.observe)
+    judges = model_judges(client, Tiers(*_tiers(settings, parts.objects)), settings.price_table())
+    return client, judges if endpoint else None
+
+
+def _tiers(settings: JudgeSettings, objects: Objects) -> Iterator[Cache]:
+    if settings.cache_dir:
+        yield LocalTier(settings.cache_dir, settings.cache_bytes)
+    yield StoreTier(objects)
+
+
+def calibrating(judges: Judges, parts: Parts) -> Calibrating:
+    """What measures these judges against people's labels."""
+    return Calibrating(
+        judges=judges,
+        objects=parts.objects,
+        records=Records(parts.state, "calibration", CalibrationRecord),
+        bus=parts.bus,
+        clock=parts.clock,
+        metrics=CalibrationMetrics(parts.registry),
+    )
