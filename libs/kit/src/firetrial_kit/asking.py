@@ -58,11 +58,11 @@ class Call:
 class Meter(Protocol):
     """Watches what is spent: told before each request that may cost something, and after it."""
 
-    async def reserve(self, prompt_bytes: int) -> None:
-        """Raise FiretrialError where the request may not be paid for."""
+    async def reserve(self, prompt_bytes: int) -> str:
+        """A name for the request to come. Raises FiretrialError where it may not be paid for."""
         ...
 
-    async def settle(self, usage: Usage) -> None:
+    async def settle(self, request: str, usage: Usage) -> None:
         """The request has cost this; nothing where no answer came."""
         ...
 

@@ -154,14 +154,14 @@ class ModelClient:
     async def _metered(self, request: Request, level: int, asking: _Asking, meter: Meter | None) -> Reply:
         if meter is None:
             return await self._send(request, level, asking)
-        await meter.reserve(sum(len(m.content.encode("utf-8", "replace")) for m in request.messages))
+        paid = await meter.reserve(sum(len(m.content.encode("utf-8", "replace")) for m in request.messages))
         usage = Usage()
         try:
             reply = await self._send(request, level, asking)
             usage = reply.usage
         finally:
             # Shielded: money that was spent is written down, whoever has lost interest in the answer.
-            await asyncio.shield(meter.settle(usage))
+            await asyncio.shield(meter.settle(paid, usage))
         return reply
 
     async def _send(self, request: Request, level: int, asking: _Asking) -> Reply:
