@@ -87,13 +87,14 @@ def _read(pid: int) -> _Entry | None:
 
 
 def _proportional(entry: _Entry) -> int:
+    """Resident bytes, shared ones divided. One that is ending has given its memory back: 0, not what it had."""
     try:
-        for line in (_PROC / str(entry.pid) / "smaps_rollup").read_text().splitlines():
-            if line.startswith("Pss:"):
-                return int(line.split()[1]) * 1024
+        lines = (_PROC / str(entry.pid) / "smaps_rollup").read_text().splitlines()
+    except PermissionError:
+        return entry.rss_bytes  # not ours to read
     except OSError:
-        pass  # not ours to read, or gone
-    return entry.rss_bytes
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 def _kill(entry: _Entry) -> bool:
