@@ -51,6 +51,7 @@ _PREDICTORS = stems("predictor indicator proxy estimator guide signal")
 _VANISHING = stems("vanish disappear")
 _TIMES = stems("times twice half")
 _CONDITIONS = stems("even with for at on under given when")
+_DIFFERENCES, _MINOR = stems("difference gap effect"), stems("small minor tiny negligible slight")
 _NEITHER, _NOR = stems("neither"), stems("nor")
 _HARDLY = stems("hardly barely slightly marginally")
 _COMPARATIVES = frozenset(lexicon.COMPARATIVES.split())
@@ -130,7 +131,7 @@ def _levelled(words: Sequence[Word], stems_: Sequence[str]) -> dict[int, Signs]:
     """Words that point a way only together: as good as, robust to noise, a poor predictor."""
     found: dict[int, Signs] = {}
     for i in range(len(words)):
-        equal = _as_good_as(stems_, i) or _the_same(stems_, i) or _vanishes(stems_, i)
+        equal = any(says(stems_, i) for says in (_as_good_as, _the_same, _vanishes, _is_small))
         if equal or _robust_to(words, stems_, i):
             found[i] = FLAT
         elif _poor_predictor(stems_, i) or (stems_[i] in _SCALED_INVERSE and not _RELATED.isdisjoint(stems_)):
@@ -157,6 +158,12 @@ def _robust_to(words: Sequence[Word], stems_: Sequence[str], i: int) -> bool:
 
 def _vanishes(stems_: Sequence[str], i: int) -> bool:
     return stems_[i] in _VANISHING and not _GAINS.isdisjoint(stems_[max(0, i - 4) : i])
+
+
+def _is_small(stems_: Sequence[str], i: int) -> bool:
+    """ "The differences were small" says nearly that there were none."""
+    after = stems_[i + 1 : i + 4]
+    return stems_[i] in _DIFFERENCES and not (_STAYING.isdisjoint(after) or _MINOR.isdisjoint(after))
 
 
 def _poor_predictor(stems_: Sequence[str], i: int) -> bool:

@@ -12,13 +12,15 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from firetrial_judge import text as texts
-from firetrial_judge.manipulation import reason
+from firetrial_judge.manipulation import CHAT, FENCE, reason
 from firetrial_judge.verdict import Span
 
 MANIPULATION = "judge_manipulation"
 _SHOWN = 60  # characters of a sentence that is told
+_BETWEEN = 4000  # characters between two imitated fences that belong to them
 _MOST_TOLD = 5
 _MOST_CHARS = 2000  # of one line that are searched at a time
 _HIDDEN_FROM = 4  # hidden characters; fewer come from word processors
@@ -112,10 +114,16 @@ def _manipulations(source: str, text: str) -> Iterator[tuple[Span, str]]:
             yield Span(*match.span()), why
     for match in _ENCODED.finditer(text):
         yield Span(*match.span()), "is encoded"
+    edges: list[Span] = []
     for span in _sentences(text):
         hidden = _fold(_HIDDEN.sub("", source[span.start : span.end]))
         if why := reason(text[span.start : span.end]) or reason(hidden):
             yield span, why
+            if why in {CHAT, FENCE}:
+                edges.append(span)
+    for before, after in pairwise(edges):  # what stands between imitated fences is what they were written for
+        if after.start - before.end <= _BETWEEN and text[before.end : after.start].strip():
+            yield Span(before.end, after.start), "stands between imitated fences"
 
 
 def _sentences(text: str) -> Iterator[Span]:

@@ -165,6 +165,7 @@ PHRASES = {
     "no label noise": "clean",
     "single neighbor": "nearest-neighbor",
     "no longer": "no_longer",
+    "non significant": "insignificant",
     "not a single": "none",
     "no more": "not_more",
     "no better": "not_better",
@@ -227,8 +228,8 @@ BAD = """diverge miss overlook misidentify misclassify misjudge mispredict misin
 crash hamper hit destroy ruin worsen worse worst hurt harm harmful degrade degradation deteriorate suffer
 fail failure collapse damage detrimental inferior impair underperform struggle poor poorly destabilize
 unstable ineffective lose unreliable inaccurate fragile brittle costly expensive"""
-FLAT = """match unchanged constant equal identical unaffected insensitive independent independently
-invariant unrelated intact indistinguishable uncorrelated plateau"""
+FLAT = """insignificant match unchanged constant equal identical unaffected insensitive independent
+independently invariant unrelated intact indistinguishable uncorrelated plateau"""
 CHANGE = """change vary affect influence depend dependent sensitive sensitivity differ impact effect
 alter difference matter shift"""
 BAD_NOUNS = """error loss perplexity hallucination hallucinate overfit overfitting bias biased toxicity

@@ -30,6 +30,9 @@ _TAG = (
 _SIDE = r"(?:reference|claims?|conclusion|data|text|system|prompt|instructions?|ground[ _-]truth|input|user)"
 
 
+CHAT, FENCE = "imitates a chat or a prompt", "closes a fence"
+
+
 def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
@@ -63,6 +66,9 @@ _SIGNS: dict[str, re.Pattern[str]] = {
         r".{0,40}\b(?:entail\w*|correct|true|judge|evaluator|grader|reference|ground truth|experts?)",
     ),
     "speaks of the reference": _any(
+        r"\b(?:everything|all|each|every claim|anything)\b.{0,40}"
+        r"\b(?:conclusion|claims?|text|report|above|below)\b"
+        r".{0,20}\b(?:is|are) (?:true|correct|right|proven|a fact)",
         r"\b(?:claims?|statements?|conclusions?|findings?|everything|all)\b.{0,60}\b(?:entail\w*|support\w*|"
         r"match\w*|identical|equals?|follows?|agrees?|verified)\b.{0,30}\b(?:reference|ground[ -]truth|"
         r"gold (?:answer|claims?)|rubric)\b",
@@ -75,16 +81,15 @@ _SIGNS: dict[str, re.Pattern[str]] = {
         r"\b(?:verdict|score|grade|f1|label)\s*[:=]\s*[\"'`]?(?:entail\w*|correct|true|1\.0)",
         r"^\s*[\[{]+\s*[\"'`]\w+[\"'`]\s*:",
     ),
-    "imitates a chat or a prompt": _any(
+    CHAT: _any(
         rf"<\|?/?{_TAG}\b[^>]{{0,40}}\|?>",
         r"\[/?(?:INST|SYS|SYSTEM)\]",
         r"<</?SYS>>",
-        r"^\s*#{0,6}\s*(?:system|assistant|user|human|developer|instructions?|response)\s*(?:prompt|message)?\s*:",
+        r"^\s*#{0,6}\s*(?:system|assistant|user|human|developer|instructions?|response)\s*"
+        r"(?:prompt|message)?\s*:",
         rf"^\W*(?:begin|end)[ _-](?:of[ _-])?(?:the[ _-])?{_SIDE}\b(?!\s+(?:of|to)\b)",
     ),
-    "closes a fence": _any(
-        r"<<\s*\w*\s*(?:TEXT|CLAIMS|REFERENCE|CONCLUSION)", r"\b[0-9a-f]{12,}>>", r"<<[0-9a-f]{12,}"
-    ),
+    FENCE: _any(r"<<\s*\w*\s*(?:TEXT|CLAIMS|REFERENCE|CONCLUSION)", r"\b[0-9a-f]{12,}>>", r"<<[0-9a-f]{12,}"),
     "spells letter by letter": _any(r"(?:\b\w[ .·_-]){7,}\w\b"),
 }
 _LABELS = re.compile(r"\b(?:ENTAILED|CONTRADICTED|UNSCORED|NEUTRAL)\b")
