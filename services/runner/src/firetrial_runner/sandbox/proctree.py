@@ -87,7 +87,7 @@ def _read(pid: int) -> _Entry | None:
 
 
 def _proportional(entry: _Entry) -> int:
-    """Resident bytes, shared ones divided. One that is ending has given its memory back: 0, not what it had."""
+    """Resident bytes, shared ones divided. One that is ending has given its memory back, so it has none."""
     try:
         lines = (_PROC / str(entry.pid) / "smaps_rollup").read_text().splitlines()
     except PermissionError:
