@@ -141,3 +141,15 @@ async def test_of_claims_against_the_same_reference_only_new_ones_are_asked() ->
         assert (claim_ids(models.requests[-1].prompt), spent.cache_hits) == (["a1"], 1)
         assert (await judge.rule(claims, TRUTH))[1].calls == 0
         assert (await judge.rule(claims, CONCLUSION))[1].calls == 1
+
+
+async def test_what_two_want_at_once_is_paid_for_once() -> None:
+    async with AsyncExitStack() as stack:
+        models = stack.enter_context(ScriptedModels(right))
+        client = ModelClient(Endpoint(models.base_url, "m"))
+        stack.push_async_callback(client.aclose)
+        judge = ModelJudge(client, load_prompts(), cache=StoreTier(InMemoryObjects()))
+        found = await asyncio.gather(*(judge.claims(TRUTH) for _ in range(5)))
+    assert sorted(spent.calls for _, spent in found) == [0, 0, 0, 0, 1]
+    assert len({extraction for extraction, _ in found}) == 1
+    assert len(models.requests) == 1

@@ -40,6 +40,10 @@ def test_settings_of_the_judge_win_over_those_of_all() -> None:
     assert (endpoint.model, endpoint.api_key) == ("big", "sk-x")
     assert settings.endpoint("other").model == "other"
     assert "sk-x" not in repr(settings)
+    assert (endpoint.dialect, endpoint.at_once) == ("openai", 32)
+    other = {**environ, "FIRETRIAL_JUDGE_MODEL_DIALECT": "anthropic", "FIRETRIAL_JUDGE_MODEL_AT_ONCE": "4"}
+    endpoint = JudgeSettings.from_env(other, "judge").endpoint("")
+    assert (endpoint.dialect, endpoint.at_once) == ("anthropic", 4)
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
 from firetrial_judge.judges import no_model
+from firetrial_judge.once import Turns
 from firetrial_judge.shelf import Shelf
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Verdict
@@ -67,6 +68,7 @@ class ModelJudge:
         self._prompts = prompts
         self._cache = cache or NoCache()
         self._shelf = Shelf(self._cache)
+        self._turns = Turns()
         self._price = price
         self._token = token
         self._meter: Meter | None = None
@@ -90,15 +92,16 @@ class ModelJudge:
         if not sentences:
             return Extraction(()), Spent()
         key = self._key("claims", self._prompts.claims, cleaned)
-        kept = _read((await self._cache.get([key])).get(key))
-        if kept is not None:
-            return kept, Spent(cache_hits=1)
-        answer = await self._ask(self._prompts.claims, ["TEXT", cleaned], entries.CLAIMS, "claims")
-        found = entries.extraction(answer.value["claims"], cleaned, sentences)
-        if len(text) > MAX_CHARS:
-            note = f"text cut at {MAX_CHARS} of {len(text)} characters"
-            found = replace(found, notes=(note, *found.notes))
-        await self._cache.put({key: _EXTRACTION.dump_json(found)})
+        async with self._turns.of(key):  # who asks for the same text meanwhile finds it in the cache
+            kept = _read((await self._cache.get([key])).get(key))
+            if kept is not None:
+                return kept, Spent(cache_hits=1)
+            answer = await self._ask(self._prompts.claims, ["TEXT", cleaned], entries.CLAIMS, "claims")
+            found = entries.extraction(answer.value["claims"], cleaned, sentences)
+            if len(text) > MAX_CHARS:
+                note = f"text cut at {MAX_CHARS} of {len(text)} characters"
+                found = replace(found, notes=(note, *found.notes))
+            await self._cache.put({key: _EXTRACTION.dump_json(found)})
         return found, self._spent(answer.usage)
 
     async def core_idea(self, text: str) -> tuple[str, Spent]:
