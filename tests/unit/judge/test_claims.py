@@ -171,3 +171,34 @@ def test_every_ground_truth_of_the_benchmark_holds_claims(shared: Path) -> None:
     tasks = json.loads((shared / "firebench/tasks.json").read_text())["tasks"]
     counts = {t["id"]: len(extract(t["ground_truth"]["feb_2026_96fd394"]).claims) for t in tasks}
     assert all(1 <= count <= 8 for count in counts.values()), counts
+
+
+def test_bullets_keep_the_names_over_them() -> None:
+    found = extract(
+        "## Results\n"
+        "- gpt-3.5-turbo\n"
+        "  - GSM8K: 0.83 after two rounds\n"
+        "  - HotpotQA: 0.20 after two rounds\n"
+        "- gpt-4o:\n"
+        "  - GSM8K: accuracy rises to 0.97\n"
+        "- Accuracy falls with noise.\n"
+    )
+    assert [claim.text for claim in found.claims] == [
+        "gpt-3.5-turbo: GSM8K: 0.83 after two rounds",
+        "gpt-3.5-turbo: HotpotQA: 0.20 after two rounds",
+        "gpt-4o: GSM8K: accuracy rises to 0.97",
+        "Accuracy falls with noise.",
+    ]
+
+
+def test_rows_keep_the_name_over_their_table() -> None:
+    table = "| noise | accuracy |\n| --- | --- |\n| 0% | 98.5 |\n"
+    found = extract(f"### Digits, k = 1\n\n{table}\n### Other\n\nRecall rises with depth.")
+    texts = [claim.text for claim in found.claims]
+    assert texts == ["Digits, k = 1: noise 0%: accuracy 98.5", "Recall rises with depth."]
+
+
+def test_headings_that_name_nothing_are_left_out() -> None:
+    found = extract("**Key numbers:**\n- Early positions: EM = 0.534\n- Late positions: EM = 0.451")
+    texts = [claim.text for claim in found.claims]
+    assert texts == ["Early positions: EM = 0.534", "Late positions: EM = 0.451"]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from firetrial_judge import text as texts
-from firetrial_judge.clauses import findings
+from firetrial_judge.clauses import findings, finite
 from firetrial_judge.effects import directional
 from firetrial_judge.quantities import quantities
 from firetrial_judge.reporting import is_finding, opens_findings, split_title
-from firetrial_judge.text import Form
+from firetrial_judge.text import Block, Form
 from firetrial_judge.verdict import Span
 from firetrial_judge.words import stems, words
 
@@ -24,6 +24,8 @@ MAX_CLAIMS = 200
 """More are not judged: a conclusion of thousands of claims fishes for hits. The cut is noted."""
 MAX_CLAIM_CHARS = 600
 CAPPED = "claims_capped"
+_LABEL_WORDS = 6
+_VALUED = re.compile(r"[=≈:→]\s*[-+$]?\d|\d\s*%|\d\.\d+\b(?!-)")
 
 
 class Kind(StrEnum):
@@ -94,31 +96,74 @@ def _pieces(text: str) -> Iterator[tuple[str, Span]]:
     """Candidate claims with the span of their sentence, section by section."""
     reporting = True
     header: list[str] = []
+    labels = _Labels(text)
     for block in texts.blocks(text):
         written = text[block.start : block.end]
         if block.form is Form.ROW:
             cells = [_plain(cell) for cell in written.strip().strip("|").split("|")]
             if header and reporting:
-                yield from _row(header, cells, Span(block.start, block.end))
+                yield from _row(labels.over(block), header, cells, Span(block.start, block.end))
             header = header or cells
             continue
         header = []
+        label = labels.over(block)
         if block.form is Form.HEADING:
             reporting = opens_findings(written) is not False
+        if labels.take(block, _plain(written)) or block.form is Form.HEADING:
             continue
         for span in texts.sentences(text, block.start, block.end):
             section, sentence = split_title(_plain(text[span.start : span.end]))
             reporting = reporting if section is None else section
             if reporting:
-                yield from ((_shortened(piece), span) for piece in findings(sentence) if is_finding(piece))
+                yield from (
+                    (_shortened(label + piece), span) for piece in findings(sentence) if is_finding(piece)
+                )
 
 
-def _row(header: list[str], cells: list[str], span: Span) -> Iterator[tuple[str, Span]]:
+class _Labels:
+    """The names that lists and headings put over what follows: "gpt-4o" over its bullets, "GSM8K:" over rows.
+
+    Only what names something is a label; "Key numbers" says nothing that a claim could need.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._open: list[tuple[int, str]] = []
+
+    def over(self, block: Block) -> str:
+        """The labels over a block, "gpt-4o: GSM8K: ", which end where a block is indented no deeper."""
+        depth = self._depth(block)
+        while self._open and self._open[-1][0] >= depth:
+            self._open.pop()
+        return "".join(f"{label}: " for _, label in self._open)
+
+    def take(self, block: Block, written: str) -> bool:
+        """Whether a block is a label; it then stands over what follows deeper."""
+        label = written.rstrip(" :*_")
+        found = words(label)
+        names = any(word.is_name and (not word.opens or not word.written.isalpha()) for word in found)
+        short = 0 < len(label.split()) <= _LABEL_WORDS and not label.endswith((".", "!", "?"))
+        told = any(finite(word) for word in found[1:]) or any(directional(word) for word in found)
+        if not short or told or not (names or quantities(label)) or opens_findings(label) is not None:
+            return False
+        if block.form is Form.PROSE or (block.form is Form.ITEM and _VALUED.search(label)):
+            return False
+        self._open.append((self._depth(block), label))
+        return True
+
+    def _depth(self, block: Block) -> int:
+        """Of a heading less than of any block, of a line its indentation, of a bullet one more."""
+        line = self._text[self._text.rfind("\n", 0, block.start) + 1 : block.start]
+        bulleted = bool(line.strip(" \t#"))
+        return -1 if "#" in line else 2 * (len(line) - len(line.lstrip())) + bulleted
+
+
+def _row(label: str, header: list[str], cells: list[str], span: Span) -> Iterator[tuple[str, Span]]:
     """A table's row as one claim, "k 1: accuracy 0.93, recall 0.91"; rows without a number say nothing."""
     if len(cells) < 2 or not any(quantities(cell) for cell in cells[1:]):
         return
     pairs = [f"{h} {c}".strip() for h, c in zip(header[1:], cells[1:], strict=False) if c]
-    yield _shortened(f"{header[0]} {cells[0]}: {', '.join(pairs)}".strip()), span
+    yield _shortened(f"{label}{header[0]} {cells[0]}: {', '.join(pairs)}".strip()), span
 
 
 _LINK = re.compile(r"!?\[([^\]\[]{0,300})\]\([^()\s]{0,300}\)")
