@@ -99,3 +99,12 @@ def test_five_thousand_claims_are_counted_and_capped() -> None:
     assert found.flags == (CAPPED,)
     assert found.beyond == 5000 - MAX_CLAIMS
     assert found.notes == (f"claims cut at {MAX_CLAIMS} of 5000",)
+
+
+async def test_fishing_for_hits_costs_precision(offline: OfflineBackend) -> None:
+    guesses = [f"- Accuracy at {n}% noise is {m}% with k = 1." for n in range(5, 55) for m in range(10, 26)]
+    fished = await judge_texts(offline, run_id="", conclusion="\n".join(guesses), truth=TRUTH)
+    assert CAPPED in fished.flags
+    assert len(fished.agent_claims) <= MAX_CLAIMS
+    assert fished.score.tp + fished.score.fp >= 0.9 * len(guesses)
+    assert (fished.score.precision or 0) < 0.01
