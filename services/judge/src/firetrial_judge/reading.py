@@ -20,7 +20,7 @@ _COPY_COVER = 0.85
 _FREE_COVER = 0.70
 _SAME_SUBJECT = 0.60  # share of the premise's words that a contradiction must be about
 _CLOSE = 0.80  # cosine at which a free paraphrase may leave more words unmatched
-_CLOSE_COVER = 0.70
+_CLOSE_COVER = 0.60
 
 
 @dataclass(frozen=True, slots=True)
