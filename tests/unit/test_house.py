@@ -18,7 +18,8 @@ ADAPTERS = {
     },
     "runner": {"announce", "docker", "docker_process", "experiments", "handlers", "main", "servicer", "wire"},
     "judge": {
-        "archive", "calibration_rpcs", "grading_rpcs", "handlers", "judging", "main", "servicer", "wire",
+        "archive", "calibrating", "calibration_rpcs", "grader", "grading_rpcs", "handlers", "judging", "main",
+        "servicer", "wire",
     },
     "analyzer": {"announce", "handlers", "main", "servicer", "wire"},
 }  # fmt: skip
@@ -63,7 +64,7 @@ def test_every_exception_is_caught_at_the_edges_only() -> None:
 
 
 def test_the_environment_is_read_where_programs_begin() -> None:
-    begins = {"main.py", "cli.py", "doctor.py", "host.py", "buckets.py", "__main__.py"}
+    begins = {"main.py", "cli.py", "cache_cli.py", "terminal.py", "doctor.py", "host.py", "buckets.py"}
     found = {
         path.name
         for top in ("services", "libs/kit")
