@@ -3,7 +3,7 @@
 import pytest
 
 from firetrial.plan.v1.plan_pb2 import JudgeConfig, Plan
-from firetrial_client import FiretrialError, make_plan
+from firetrial_client import FiretrialError, make_judge, make_plan
 
 
 def test_nothing_asked_for_is_nothing_set() -> None:
@@ -12,7 +12,7 @@ def test_nothing_asked_for_is_nothing_set() -> None:
 
 def test_everything() -> None:
     plan = make_plan(
-        ["a@1"], repeats=3, pool="gpu", wall_time=90.5, memory=2**31, judge_model="m", max_tasks=2
+        ["a@1"], repeats=3, pool="gpu", wall_time=90.5, memory=2**31, judge=make_judge(model="m"), max_tasks=2
     )
     assert plan.limits.wall_time.ToMilliseconds() == 90_500
     assert plan.limits.memory_bytes == 2**31
@@ -20,8 +20,17 @@ def test_everything() -> None:
     assert (plan.pool, plan.max_tasks) == ("gpu", 2)
 
 
+def test_a_judge_of_many_parts() -> None:
+    config = make_judge(mode="set", panel=["n", "o"], repeats=2, core_idea=True, max_cost_usd=0.0)
+    assert (config.backend, config.mode) == (JudgeConfig.BACKEND_MODEL, JudgeConfig.MODE_SET)
+    assert (list(config.panel), config.judge_repeats, config.core_idea) == (["n", "o"], 2, True)
+    assert config.HasField("max_cost_usd")
+    assert not make_judge("offline").HasField("max_cost_usd")
+
+
 def test_contradictions_are_told_at_once() -> None:
-    with pytest.raises(FiretrialError, match="offline judge takes no model"):
-        make_plan(["a@1"], judge="offline", judge_model="m")
+    with pytest.raises(FiretrialError) as caught:
+        make_judge("offline", "m", mode="guess")
+    assert [fault.field for fault in caught.value.faults] == ["judge_mode", "judge_model"]
     with pytest.raises(FiretrialError, match="'oracle'"):
         make_plan(["a@1"], judge="oracle")

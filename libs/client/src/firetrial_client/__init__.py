@@ -10,15 +10,25 @@ from firetrial_client.errors import Fault, FiretrialError, Reason
 if TYPE_CHECKING:
     from firetrial.plan.v1.plan_pb2 import Plan
     from firetrial_client.aio import AsyncFiretrial
-    from firetrial_client.plans import make_plan
+    from firetrial_client.plans import make_judge, make_plan
     from firetrial_client.sync import Firetrial
 
-__all__ = ["AsyncFiretrial", "Fault", "Firetrial", "FiretrialError", "Plan", "Reason", "make_plan"]
+__all__ = [
+    "AsyncFiretrial",
+    "Fault",
+    "Firetrial",
+    "FiretrialError",
+    "Plan",
+    "Reason",
+    "make_judge",
+    "make_plan",
+]
 # Loaded when first used, so that `firetrial --help` does not wait for gRPC.
 _LAZY = {
     "AsyncFiretrial": "firetrial_client.aio",
     "Firetrial": "firetrial_client.sync",
     "Plan": "firetrial.plan.v1.plan_pb2",
+    "make_judge": "firetrial_client.plans",
     "make_plan": "firetrial_client.plans",
 }
 

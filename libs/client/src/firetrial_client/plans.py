@@ -12,6 +12,48 @@ _BACKENDS = {
     "offline": JudgeConfig.BACKEND_OFFLINE,
     "model": JudgeConfig.BACKEND_MODEL,
 }
+_MODES = {
+    "": JudgeConfig.MODE_UNSPECIFIED,
+    "text": JudgeConfig.MODE_TEXT,
+    "set": JudgeConfig.MODE_SET,
+}
+
+
+def make_judge(
+    backend: str = "",
+    model: str = "",
+    *,
+    mode: str = "",
+    panel: Sequence[str] = (),
+    repeats: int = 0,
+    core_idea: bool = False,
+    max_cost_usd: float | None = None,
+) -> JudgeConfig:
+    """How conclusions are judged; empty and zero leave a value to the judge.
+
+    `backend` is "offline", "model" or "" (as the judge is set up; a model where one is named), `mode` is
+    "text" or "set", `panel` names further models that vote, `repeats` is how often each judges, and
+    `max_cost_usd` caps what the judging of one experiment may cost.
+    Raises INVALID for values that do not exist or contradict each other, all at once.
+    """
+    faults = []
+    if backend not in _BACKENDS:
+        faults.append(Fault("judge", f"is {backend!r}: must be offline or model"))
+    if mode not in _MODES:
+        faults.append(Fault("judge_mode", f"is {mode!r}: must be text or set"))
+    if backend == "offline" and (model or panel):
+        named = model or panel[0]
+        faults.append(Fault("judge_model", f"is {named!r}: the offline judge takes no model"))
+    check("the judge", faults)
+    return JudgeConfig(
+        backend=_BACKENDS["model" if model or panel else backend],
+        model=model,
+        mode=_MODES[mode],
+        panel=panel,
+        judge_repeats=repeats,
+        core_idea=core_idea,
+        max_cost_usd=max_cost_usd,
+    )
 
 
 def make_plan(
@@ -21,22 +63,15 @@ def make_plan(
     pool: str = "",
     wall_time: float = 0.0,
     memory: int = 0,
-    judge: str = "",
-    judge_model: str = "",
+    judge: str | JudgeConfig = "",
     max_tasks: int = 0,
 ) -> Plan:
     """A plan for `agents` (ids); zero and empty leave a value to the services.
 
-    `wall_time` is in seconds of the agent's process, `memory` in bytes, `judge` is "offline", "model" or "".
-    Raises INVALID for a judge that does not exist or contradicts its model.
+    `wall_time` is in seconds of the agent's process, `memory` in bytes; `judge` is "offline", "model", "" or
+    what `make_judge` gives. Raises INVALID for a judge that does not exist.
     """
-    faults = []
-    if judge not in _BACKENDS:
-        faults.append(Fault("judge", f"is {judge!r}: must be offline or model"))
-    if judge == "offline" and judge_model:
-        faults.append(Fault("judge_model", f"is {judge_model!r}: the offline judge takes no model"))
-    check("the plan", faults)
-    backend = _BACKENDS["model" if judge_model else judge]
+    config = make_judge(judge) if isinstance(judge, str) else judge
     limits = Limits(memory_bytes=memory)
     if wall_time:
         limits.wall_time.FromNanoseconds(round(wall_time * 1e9))
@@ -45,6 +80,6 @@ def make_plan(
         repeats=repeats,
         pool=pool,
         limits=limits if wall_time or memory else None,
-        judge=JudgeConfig(backend=backend, model=judge_model) if backend else None,
+        judge=config if config != JudgeConfig() else None,
         max_tasks=max_tasks,
     )

@@ -38,15 +38,8 @@ def demo(app: App, repeats: int, out: Path) -> None:
     """
     wanted = Wanted(
         agent=tuple(demo_agents()),
-        agent_command=(),
-        file=(),
         repeats=repeats,
         judge="offline",
-        judge_model="",
-        wall_time=0.0,
-        memory=0,
-        pool="",
-        max_tasks=1,
         # Each demo is run anew, however often the study was run before.
         request_id=f"demo-{secrets.token_hex(8)}",
     )

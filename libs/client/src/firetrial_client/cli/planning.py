@@ -13,24 +13,29 @@ from firetrial.plan.v1.plan_pb2 import Plan
 from firetrial_client.aio import AsyncFiretrial
 from firetrial_client.cli.agents import register
 from firetrial_client.cli.app import DURATION, SIZE
-from firetrial_client.plans import make_plan
+from firetrial_client.plans import make_judge, make_plan
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A plan as the command line gives it; see the options' help."""
 
-    agent: tuple[str, ...]
-    agent_command: tuple[str, ...]
-    file: tuple[str, ...]
-    repeats: int
-    judge: str | None
-    judge_model: str
-    wall_time: float
-    memory: int
-    pool: str
-    max_tasks: int
-    request_id: str
+    agent: tuple[str, ...] = ()
+    agent_command: tuple[str, ...] = ()
+    file: tuple[str, ...] = ()
+    repeats: int = 1
+    judge: str | None = None
+    judge_model: str = ""
+    judge_mode: str | None = None
+    judge_panel: tuple[str, ...] = ()
+    judge_repeats: int = 0
+    core_idea: bool = False
+    judge_max_cost: float | None = None
+    wall_time: float = 0.0
+    memory: int = 0
+    pool: str = ""
+    max_tasks: int = 1
+    request_id: str = ""
 
     @property
     def empty(self) -> bool:
@@ -41,8 +46,8 @@ class Wanted:
         """Raises a usage error for options that contradict each other."""
         if self.file and not self.agent_command:
             raise click.UsageError("--file goes with --agent-command; an agent's folder brings its own files")
-        if self.judge == "offline" and self.judge_model:
-            raise click.UsageError("--judge offline takes no --judge-model")
+        if self.judge == "offline" and (self.judge_model or self.judge_panel):
+            raise click.UsageError("--judge offline takes no --judge-model and no --judge-panel")
 
     async def plan(self, client: AsyncFiretrial) -> Plan:
         """Register the agents and make the plan."""
@@ -53,8 +58,15 @@ class Wanted:
             pool=self.pool,
             wall_time=self.wall_time,
             memory=self.memory,
-            judge=self.judge or "",
-            judge_model=self.judge_model,
+            judge=make_judge(
+                self.judge or "",
+                self.judge_model,
+                mode=self.judge_mode or "",
+                panel=self.judge_panel,
+                repeats=self.judge_repeats,
+                core_idea=self.core_idea,
+                max_cost_usd=self.judge_max_cost,
+            ),
             max_tasks=self.max_tasks,
         )
 
@@ -82,6 +94,22 @@ _OPTIONS = (
     ),
     click.option("--judge", type=click.Choice(["offline", "model"]), help="Default: as the judge is set up."),
     click.option("--judge-model", default="", metavar="MODEL", help="The model that judges."),
+    click.option(
+        "--judge-mode",
+        type=click.Choice(["text", "set"]),
+        help="Claims against the other side's text (default) or against its claims.",
+    ),
+    click.option("--judge-panel", multiple=True, metavar="MODEL", help="A further model that votes."),
+    click.option(
+        "--judge-repeats", type=click.IntRange(0, 9), default=0, metavar="N", help="How often each judges."
+    ),
+    click.option("--core-idea", is_flag=True, help="Judge a summary of the conclusion's core idea."),
+    click.option(
+        "--judge-max-cost",
+        type=click.FloatRange(min=0),
+        metavar="USD",
+        help="What judging the experiment may cost.",
+    ),
     click.option(
         "--wall-time",
         type=DURATION,
