@@ -172,7 +172,7 @@ def _await(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def probe(at: Path, pairs: Path) -> None:
-    """Judge labelled pairs ({"id", "premise", "hypothesis", "label"}) through the model backend, one by one."""
+    """Judge pairs with "id", "premise", "hypothesis" and "label" through the model backend, one by one."""
     rows = [line for line in pairs.read_text().splitlines() if line.strip()]
     counts: Counter[tuple[str, str]] = Counter()
     begun = time.monotonic()

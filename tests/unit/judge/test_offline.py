@@ -106,6 +106,31 @@ def test_claims_against_a_text(judge: OfflineJudge, claim: str, verdict: Verdict
         assert any(word in evidence for word in ("robust", "distance", "Accuracy at"))
 
 
+STUDY = """\
+A single neighbour is the choice that noise hits hardest: when 40% of the labels are flipped, accuracy at
+k = 1 falls by 39.5 points to 59.0%. The fall at k = 1 is close to linear, between 9.6 and 10.4 points for each
+further 10% of flipped labels. The larger k is, the less accuracy label noise costs. At k = 15, flipping 40% of
+the labels costs only 1.3 points.
+"""
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict"),
+    [
+        ("With 40% wrong labels, accuracy at k = 1 drops by 39.0 points to 59.8%.", Verdict.ENTAILED),
+        ("With 40% wrong labels, accuracy at k = 1 drops by 25.0 points.", Verdict.CONTRADICTED),
+        ("With 40% wrong labels, k = 15 loses 1.5 points.", Verdict.ENTAILED),
+        ("With 40% wrong labels, k = 45 loses 39.5 points.", Verdict.NEUTRAL),
+        ("Label noise destroys the accuracy of the classifier whatever k is.", Verdict.NEUTRAL),
+    ],
+)
+def test_a_number_is_held_against_the_sentence_with_its_condition(
+    judge: OfflineJudge, claim: str, verdict: Verdict
+) -> None:
+    ruling = judge.rule(judge.read(STUDY), claim)
+    assert ruling.verdict is verdict, ruling
+
+
 @pytest.mark.parametrize(("premise", "claim"), [("", "x rises"), ("x rises", ""), ("\x00", "\x00")])
 def test_nothing_is_neutral(judge: OfflineJudge, premise: str, claim: str) -> None:
     assert decide(judge, premise, claim) is Verdict.NEUTRAL

@@ -20,7 +20,6 @@ _OTHER_MEASURES = stems(lexicon.OTHER_MEASURES)
 ALL, SOME = 3, 1
 _ONLY = stems("only solely exclusively except besides")
 _EXCEPT = stems("except besides")
-_WHERE = stems("when where if at with under for beyond once while unless in on among during after before")
 _CAUSAL, _METHOD = stems(lexicon.CAUSAL), stems(lexicon.METHOD)
 _COMPARING = stems("match outperform beat surpass exceed underperform prefer favor")
 _PREFERRING = stems("prefer favor")
@@ -62,11 +61,6 @@ class Parts:
         """Whether a word of direction or negation is there, "without" aside, which only sets a condition."""
         told = [word for word in self.words if directional(word) and word.stem not in _LACKING]
         return self.effect.stated and (bool(told) or self.effect.signs != DOWN)
-
-    @property
-    def conditioned(self) -> bool:
-        """Whether it says where or when it holds."""
-        return not _WHERE.isdisjoint(word.stem for word in self.words)
 
     @property
     def unwelcome(self) -> bool:

@@ -157,7 +157,8 @@ def _opposition(pair: _Pair) -> figures.Reason | None:
         return Verdict.NEUTRAL, "the reference gives values, from which the claim cannot be told"
     if max(found.covering, found.likeness) < _SAME_SUBJECT:
         return Verdict.NEUTRAL, "the reference points the other way, but perhaps of something else"
-    if hypothesis.quantifier == ALL and premise.quantifier != ALL and premise.conditioned:
+    # That something grows in one place does not deny that it falls everywhere else; that it stays does.
+    if hypothesis.quantifier == ALL != premise.quantifier and FLAT.isdisjoint(pair.says.signs):
         return Verdict.NEUTRAL, "the claim is more general than the reference, which differs in one case"
     if premise.exclusive and not hypothesis.exclusive:
         return Verdict.NEUTRAL, "the reference points the other way, but only for some"
