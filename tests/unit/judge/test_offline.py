@@ -108,9 +108,9 @@ def test_claims_against_a_text(judge: OfflineJudge, claim: str, verdict: Verdict
 
 STUDY = """\
 A single neighbour is the choice that noise hits hardest: when 40% of the labels are flipped, accuracy at
-k = 1 falls by 39.5 points to 59.0%. The fall at k = 1 is close to linear, between 9.6 and 10.4 points for each
-further 10% of flipped labels. The larger k is, the less accuracy label noise costs. At k = 15, flipping 40% of
-the labels costs only 1.3 points.
+k = 1 falls by 39.5 points to 59.0%. The fall at k = 1 is close to linear, between 9.6 and 10.4 points for
+each further 10% of flipped labels. The larger k is, the less accuracy label noise costs. At k = 15, flipping
+40% of the labels costs only 1.3 points.
 """
 
 
