@@ -63,6 +63,10 @@ test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is starte
 bench-judge: .venv/.dev  ## judge 360 runs against a scripted model: calls, wall time, beside RAGChecker's call pattern
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_judge_throughput.py -s
 
+local-judge: .venv/.run  ## opt-in: a small generating model judges labelled pairs (1.1 GB, slow)
+	@$(BIN)/python tools/local_model.py install
+	@$(BIN)/python tools/local_model.py probe tests/unit/judge/data/findings_held_out.jsonl
+
 lint: .venv/.dev  ## style, and how files are formatted
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
@@ -84,4 +88,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo test test-docker bench-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo test test-docker bench-judge local-judge lint types imports lock-check isolated check clean
