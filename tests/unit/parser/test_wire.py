@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from firetrial.parser.v1 import paper_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.objects import ObjectRef
+from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_parser.records import PaperRecord, PaperState
 from firetrial_parser.tree import Node
 from firetrial_parser.wire import (
@@ -15,8 +16,6 @@ from firetrial_parser.wire import (
     node_to_wire,
     paper_to_wire,
     plan_faults,
-    ref_to_domain,
-    ref_to_wire,
     slip_to_wire,
 )
 from unit.parser.test_tree import TREES

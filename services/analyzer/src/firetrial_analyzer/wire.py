@@ -10,7 +10,6 @@ from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2
-from firetrial.artifact.v1 import artifact_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
@@ -23,7 +22,7 @@ from firetrial_analyzer.record import Plan, ReportRecord
 from firetrial_analyzer.render import Format
 from firetrial_analyzer.report import Task
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
-from firetrial_kit.objects import ObjectRef
+from firetrial_kit.references import ref_to_wire
 
 # Ids become keys of state and objects.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -183,12 +182,8 @@ def report_to_wire(record: ReportRecord) -> analysis_pb2.Report:
     fields = {Format.HTML: report.html, Format.MARKDOWN: report.markdown, Format.JSON: report.json}
     for form, field in fields.items():
         if ref := record.formats.get(form):
-            field.CopyFrom(_ref(ref))
+            field.CopyFrom(ref_to_wire(ref))
     return report
-
-
-def _ref(ref: ObjectRef) -> artifact_pb2.ArtifactRef:
-    return artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type)
 
 
 def analysis_to_wire(item: AnalysedRun) -> analysis_pb2.Analysis:

@@ -27,6 +27,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 from firetrial_kit.records import Records
+from firetrial_kit.references import ref_to_wire
 
 SERVICE = "judge"
 # The calibration that speaks for a judge, and how it drifted from what was calibrated last; empty for none.
@@ -179,7 +180,7 @@ class Judging:
             run=run,
             slip=slip,
             judgement_id=judgement.id,
-            judgement=wire.ref_to_wire(ref),
+            judgement=ref_to_wire(ref),
             scores=judgement.scores,
         )
         await self._bus.publish(

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from firetrial.artifact.v1 import artifact_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.claims import Claim
@@ -18,7 +17,6 @@ from firetrial_judge.panel import Opinion
 from firetrial_judge.score import Score
 from firetrial_judge.verdict import Verdict
 from firetrial_kit.errors import Fault, check
-from firetrial_kit.objects import ObjectRef
 
 # Ids become keys of state and objects.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
@@ -195,7 +193,3 @@ def _scores(score: Score) -> judgement_pb2.Scores:
         false_negatives=score.fn,
         unscored=score.unscored,
     )
-
-
-def ref_to_wire(ref: ObjectRef) -> artifact_pb2.ArtifactRef:
-    return artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type)

@@ -11,8 +11,8 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial_kit import events
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
+from firetrial_kit.references import ref_to_wire
 from firetrial_parser.records import PaperRecord, TaskRecord
-from firetrial_parser.wire import ref_to_wire
 
 SERVICE = "parser"
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from firetrial.parser.v1 import task_pb2
 from firetrial_kit.clock import Clock
 from firetrial_kit.records import Records
+from firetrial_kit.references import ref_to_wire
 from firetrial_parser.archive import Archive
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.records import TaskRecord
 from firetrial_parser.task import MadeTask, content_version
-from firetrial_parser.wire import ref_to_wire, task_to_wire, truth_to_wire
+from firetrial_parser.wire import task_to_wire, truth_to_wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from firetrial.artifact.v1 import artifact_pb2
 from firetrial.parser.v1 import paper_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import Fault
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
+from firetrial_kit.references import ref_to_wire
 from firetrial_parser.records import PaperRecord
 from firetrial_parser.task import PublicTask, Truth
 from firetrial_parser.tree import Node, NodeKind
@@ -23,14 +23,6 @@ _KINDS: dict[NodeKind, paper_pb2.NodeKind.ValueType] = {
 _NAMES: dict[paper_pb2.NodeKind.ValueType, NodeKind] = {kind: name for name, kind in _KINDS.items()}
 _POOL = re.compile(r"[a-z0-9-]{1,32}")
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}@[a-z0-9]{1,64}")
-
-
-def ref_to_wire(ref: ObjectRef) -> artifact_pb2.ArtifactRef:
-    return artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type)
-
-
-def ref_to_domain(ref: artifact_pb2.ArtifactRef) -> ObjectRef:
-    return ObjectRef(ref.uri, ref.sha256, ref.size, ref.media_type)
 
 
 def paper_to_wire(record: PaperRecord) -> paper_pb2.Paper:

@@ -9,12 +9,11 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firetrial.artifact.v1 import artifact_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2, runner_service_pb2
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
-from firetrial_kit.objects import ObjectRef
+from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_runner.agent import Agent, AgentDefinition, AgentFile
 from firetrial_runner.allowance import MOST, Allowance
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
@@ -29,16 +28,6 @@ _TERMINATIONS = {end: getattr(run_pb2, f"TERMINATION_{end.name}") for end in Ter
 _STATES_IN = {number: state for state, number in _STATES.items()}
 _OUTCOMES_IN = {number: outcome for outcome, number in _OUTCOMES.items()}
 _TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
-
-
-def ref_to_wire(ref: ObjectRef | None) -> artifact_pb2.ArtifactRef | None:
-    if ref is None:
-        return None
-    return artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type)
-
-
-def ref_to_domain(ref: artifact_pb2.ArtifactRef) -> ObjectRef | None:
-    return ObjectRef(ref.uri, ref.sha256, ref.size, ref.media_type) if ref.uri else None
 
 
 def definition_to_domain(request: runner_service_pb2.SubmitAgentRequest) -> AgentDefinition:
@@ -68,7 +57,7 @@ def task_to_domain(json: bytes) -> Task:
         raise FiretrialError(Reason.CORRUPT, f"the task's object is no task: {error}") from error
     if not is_id(task.id):
         raise FiretrialError(Reason.CORRUPT, f"the task's object has no id but {task.id!r}")
-    return Task(task.id, task.instruction, ref_to_domain(task.data) if task.HasField("data") else None)
+    return Task(task.id, task.instruction, ref_to_domain(task.data) if task.data.uri else None)
 
 
 def plan_to_domain(plan: plan_pb2.Plan) -> Plan:
@@ -140,8 +129,8 @@ def run_to_wire(run: Run) -> run_pb2.Run:
         reason=run.reason,
         exit=_end_to_wire(run.end) if run.end else None,
         usage=_usage_to_wire(run.usage) if run.usage else None,
-        conclusion=ref_to_wire(run.conclusion),
-        artifacts=ref_to_wire(run.artifacts),
+        conclusion=ref_to_wire(run.conclusion) if run.conclusion else None,
+        artifacts=ref_to_wire(run.artifacts) if run.artifacts else None,
         trajectory_prefix=f"runs/{run.id}/trajectory/",
         trajectory_chunks=run.trajectory_chunks,
         cancel_requested=run.cancel_requested,
@@ -177,8 +166,8 @@ def run_to_domain(run: run_pb2.Run, *, max_attempts: int = 1) -> Run:
         ended_at=_datetime(run.ended_at) if run.HasField("ended_at") else None,
         end=_end_to_domain(run.exit, run.reason) if run.HasField("exit") else None,
         usage=_usage_to_domain(run.usage) if run.HasField("usage") else None,
-        conclusion=ref_to_domain(run.conclusion) if run.HasField("conclusion") else None,
-        artifacts=ref_to_domain(run.artifacts) if run.HasField("artifacts") else None,
+        conclusion=ref_to_domain(run.conclusion) if run.conclusion.uri else None,
+        artifacts=ref_to_domain(run.artifacts) if run.artifacts.uri else None,
         trajectory_chunks=run.trajectory_chunks,
     )
 

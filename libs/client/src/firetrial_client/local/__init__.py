@@ -1,7 +1,4 @@
-"""Firetrial on one machine: `up` starts it, `down` ends it.
-
-with local.running(default_home(os.environ)): …
-"""
+"""Firetrial on one machine: `up` starts it, `down` ends it, `running` does both around what is inside."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The supervisor behind `firetrial up`: starts everything in order, keeps it running, ends it in order.
 
-python -m firetrial_client.local '{"home": …}'    # what a detached `up` starts
+`python -m firetrial_client.local OPTIONS` (JSON of `Options`) is what a detached `up` starts.
 """
 
 from __future__ import annotations

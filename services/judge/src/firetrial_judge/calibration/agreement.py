@@ -12,16 +12,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from firetrial_judge.rubric.agreement import Estimate
+from firetrial_judge.estimate import Estimate, Floats, estimated, ratio
 from firetrial_judge.verdict import Verdict
 
 VERDICTS = (Verdict.ENTAILED, Verdict.CONTRADICTED, Verdict.NEUTRAL)
 DRAWS = 2_000
-_INTERVAL = (2.5, 97.5)
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,7 @@ def agreement(compared: Sequence[Compared], *, seed: int = 0, draws: int = DRAWS
     drawn = _drawn(cells, random, draws)
 
     def estimate(figure: Callable[[Floats], Floats]) -> Estimate:
-        return _estimate(figure(cells[None]), figure(drawn))
+        return estimated(figure(cells[None]), figure(drawn))
 
     confusion: dict[tuple[str, Verdict, Verdict], int] = {}
     for one in labelled:
@@ -73,9 +69,9 @@ def agreement(compared: Sequence[Compared], *, seed: int = 0, draws: int = DRAWS
     return Agreement(
         items=len(decided),
         accuracy=estimate(_accuracy),
-        precision=estimate(lambda c: _ratio(c[:, 0, 0], c[:, 0].sum(-1))),
-        recall=estimate(lambda c: _ratio(c[:, 0, 0], c[:, :, 0].sum(-1))),
-        f1=estimate(lambda c: _ratio(2 * c[:, 0, 0], c[:, 0].sum(-1) + c[:, :, 0].sum(-1))),
+        precision=estimate(lambda c: ratio(c[:, 0, 0], c[:, 0].sum(-1))),
+        recall=estimate(lambda c: ratio(c[:, 0, 0], c[:, :, 0].sum(-1))),
+        f1=estimate(lambda c: ratio(2 * c[:, 0, 0], c[:, 0].sum(-1) + c[:, :, 0].sum(-1))),
         kappa=estimate(_kappa),
         alpha=_alpha([(*one.people, one.judge) for one in compared], random, draws),
         base_rates={v: sum(o.label is v for o in labelled) / len(labelled) for v in VERDICTS if labelled},
@@ -93,14 +89,14 @@ def _drawn(cells: Floats, random: np.random.Generator, draws: int) -> Floats:
 
 def _accuracy(cells: Floats) -> Floats:
     """Of entailed against the rest: both say so, or neither does."""
-    return _ratio(cells[:, 0, 0] + cells[:, 1:, 1:].sum((1, 2)), cells.sum((1, 2)))
+    return ratio(cells[:, 0, 0] + cells[:, 1:, 1:].sum((1, 2)), cells.sum((1, 2)))
 
 
 def _kappa(cells: Floats) -> Floats:
     size = cells.sum((1, 2))
-    observed = _ratio(np.trace(cells, axis1=1, axis2=2), size)
-    expected = _ratio((cells.sum(1) * cells.sum(2)).sum(1), size**2)
-    return _ratio(observed - expected, 1 - expected)
+    observed = ratio(np.trace(cells, axis1=1, axis2=2), size)
+    expected = ratio((cells.sum(1) * cells.sum(2)).sum(1), size**2)
+    return ratio(observed - expected, 1 - expected)
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
@@ -109,12 +105,12 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None
     cells = np.zeros((1, len(values), len(values)))
     for a, b in zip(first, second, strict=True):
         cells[0, values.index(a), values.index(b)] += 1
-    return _estimate(_kappa(cells), np.empty(0)).value
+    return estimated(_kappa(cells), np.empty(0)).value
 
 
 def alpha(units: Sequence[Sequence[Hashable]]) -> float | None:
     """Krippendorff's nominal alpha; each unit lists the values given to it, None where a rater gave none."""
-    return _estimate(_alpha_of(_coincidences(units).sum(0)[None]), np.empty(0)).value
+    return estimated(_alpha_of(_coincidences(units).sum(0)[None]), np.empty(0)).value
 
 
 def _alpha(units: Sequence[Sequence[Verdict]], random: np.random.Generator, draws: int) -> Estimate:
@@ -124,7 +120,7 @@ def _alpha(units: Sequence[Sequence[Verdict]], random: np.random.Generator, draw
         return Estimate(None)
     weights = random.multinomial(len(per_unit), np.full(len(per_unit), 1 / len(per_unit)), draws)
     drawn = np.tensordot(weights.astype(float), per_unit, axes=1)
-    return _estimate(_alpha_of(per_unit.sum(0)[None]), _alpha_of(drawn))
+    return estimated(_alpha_of(per_unit.sum(0)[None]), _alpha_of(drawn))
 
 
 def _coincidences(units: Sequence[Sequence[Hashable]]) -> Floats:
@@ -143,22 +139,5 @@ def _alpha_of(tables: Floats) -> Floats:
     totals = tables.sum(2)
     size = totals.sum(1)
     observed = size - np.trace(tables, axis1=1, axis2=2)
-    expected = _ratio(size**2 - (totals**2).sum(1), size - 1)
-    return 1 - _ratio(observed, expected)
-
-
-def _ratio(over: Floats, under: Floats) -> Floats:
-    """NaN where there is nothing to divide by."""
-    result = np.full(over.shape, np.nan)
-    np.divide(over, under, out=result, where=under > 0)
-    return result
-
-
-def _estimate(value: Floats, drawn: Floats) -> Estimate:
-    if np.isnan(value[0]):
-        return Estimate(None)
-    defined = drawn[~np.isnan(drawn)]
-    if not len(defined):
-        return Estimate(float(value[0]))
-    low, high = np.percentile(defined, _INTERVAL)
-    return Estimate(float(value[0]), float(low), float(high))
+    expected = ratio(size**2 - (totals**2).sum(1), size - 1)
+    return 1 - ratio(observed, expected)

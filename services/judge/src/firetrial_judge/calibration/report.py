@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from firetrial_judge.calibration.agreement import VERDICTS, Agreement
-from firetrial_judge.rubric.agreement import Estimate
+from firetrial_judge.estimate import Estimate
 
 FIGURES = ("accuracy", "precision", "recall", "f1", "kappa", "alpha")
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from firetrial.judge.v1 import calibration_pb2
 from firetrial_judge.calibration.agreement import Agreement
 from firetrial_judge.calibration.report import FIGURES
+from firetrial_judge.estimate import Estimate
 from firetrial_judge.judge import JudgeConfig
-from firetrial_judge.rubric.agreement import Estimate
 from firetrial_judge.wire import config_to_wire
 
 

@@ -11,26 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from firetrial_judge.estimate import Estimate, Floats, estimated, ratio
 from firetrial_judge.rubric.scoring import Scores, weighted
 from firetrial_judge.rubric.tree import Rubric
 
 _PASS = 0.5
 _DRAWS = 2_000
-_LOW, _HIGH = 2.5, 97.5
 # Cells of judge × people: both pass, the judge alone, people alone, neither.
 _TP, _FP, _FN, _TN = range(4)
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value with the bounds of its 95 % interval; None where it is undefined, or nothing can be drawn."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +58,19 @@ def agreement(compared: Sequence[Compared], *, seed: int = 0, draws: int = _DRAW
     drawn = _drawn(cells, random, draws)
 
     def estimate(figure: Callable[[Floats], Floats]) -> Estimate:
-        return _estimate(figure(cells[None]), figure(drawn))
+        return estimated(figure(cells[None]), figure(drawn))
 
     return Agreement(
         leaves=int(cells.sum()),
         unscored=unscored,
         accuracy=estimate(_accuracy),
-        precision=estimate(lambda c: _ratio(c[:, _TP], c[:, _TP] + c[:, _FP])),
-        recall=estimate(lambda c: _ratio(c[:, _TP], c[:, _TP] + c[:, _FN])),
-        f1=estimate(lambda c: _ratio(2 * c[:, _TP], 2 * c[:, _TP] + c[:, _FP] + c[:, _FN])),
+        precision=estimate(lambda c: ratio(c[:, _TP], c[:, _TP] + c[:, _FP])),
+        recall=estimate(lambda c: ratio(c[:, _TP], c[:, _TP] + c[:, _FN])),
+        f1=estimate(lambda c: ratio(2 * c[:, _TP], 2 * c[:, _TP] + c[:, _FP] + c[:, _FN])),
         kappa=estimate(_kappa),
         root_error=_root_error(compared, random, draws),
         by_category={
-            name: _estimate(_accuracy(of[None]), _accuracy(_drawn(of, random, draws)))
+            name: estimated(_accuracy(of[None]), _accuracy(_drawn(of, random, draws)))
             for name, of in sorted(by_category.items())
             if name
         },
@@ -110,16 +99,16 @@ def _drawn(cells: Floats, random: np.random.Generator, draws: int) -> Floats:
 
 
 def _accuracy(cells: Floats) -> Floats:
-    return _ratio(cells[:, _TP] + cells[:, _TN], cells.sum(1))
+    return ratio(cells[:, _TP] + cells[:, _TN], cells.sum(1))
 
 
 def _kappa(cells: Floats) -> Floats:
     """Cohen 1960: (agreement − agreement by chance) / (1 − agreement by chance)."""
     size = cells.sum(1)
-    passed = _ratio(cells[:, _TP] + cells[:, _FP], size)
-    given = _ratio(cells[:, _TP] + cells[:, _FN], size)
+    passed = ratio(cells[:, _TP] + cells[:, _FP], size)
+    given = ratio(cells[:, _TP] + cells[:, _FN], size)
     chance = passed * given + (1 - passed) * (1 - given)
-    return _ratio(_accuracy(cells) - chance, 1 - chance)
+    return ratio(_accuracy(cells) - chance, 1 - chance)
 
 
 def _root_error(compared: Sequence[Compared], random: np.random.Generator, draws: int) -> Estimate:
@@ -129,21 +118,4 @@ def _root_error(compared: Sequence[Compared], random: np.random.Generator, draws
     if not len(errors):
         return Estimate(None)
     picks = random.integers(0, len(errors), (draws if len(errors) > 1 else 0, len(errors)))
-    return _estimate(errors.mean(keepdims=True), errors[picks].mean(1))
-
-
-def _ratio(over: Floats, under: Floats) -> Floats:
-    """NaN where there is nothing to divide by."""
-    result = np.full(over.shape, np.nan)
-    np.divide(over, under, out=result, where=under > 0)
-    return result
-
-
-def _estimate(value: Floats, drawn: Floats) -> Estimate:
-    if np.isnan(value[0]):
-        return Estimate(None)
-    defined = drawn[~np.isnan(drawn)]
-    if not len(defined):
-        return Estimate(float(value[0]))
-    low, high = np.percentile(defined, [_LOW, _HIGH])
-    return Estimate(float(value[0]), float(low), float(high))
+    return estimated(errors.mean(keepdims=True), errors[picks].mean(1))

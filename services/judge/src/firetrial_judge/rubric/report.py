@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from firetrial_judge.rubric.agreement import Agreement, Estimate
+from firetrial_judge.estimate import Estimate
+from firetrial_judge.rubric.agreement import Agreement
 from firetrial_judge.rubric.grade import Totals, totals
 from firetrial_judge.rubric.grading import Graded
 from firetrial_judge.rubric.submission import Submission
