@@ -144,15 +144,12 @@ async def test_what_is_no_format_is_refused(bench: Bench, form: pb.Format.ValueT
 
 async def test_an_analysis_tells_false_and_missing_claims(bench: Bench) -> None:
     answer = await bench.servicer.GetAnalysis(pb.GetAnalysisRequest(run_id=run(1).id), None)
-    (false,) = answer.analysis.false_claims
-    assert (false.claim_id, false.type, false.against) == (
-        "a2",
-        analysis_pb2.FALSE_CLAIM_TYPE_OVERGENERALIZED,
-        "t1",
-    )
+    attribution = answer.analysis.attribution
+    (false,) = attribution.false_claims
+    assert (false.claim_id, false.kind, false.against) == ("a2", "OVERGENERALIZED", "t1")
     assert false.rationale
-    assert answer.analysis.missed_claim_ids == ["t2"]
-    assert answer.analysis.method == "rules"
+    assert [missed.claim_id for missed in attribution.missed] == ["t2"]
+    assert attribution.method == "rules"
 
 
 async def test_an_analysis_that_is_not_there_says_what_to_do(bench: Bench) -> None:

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from firetrial.analyzer.v1 import analysis_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysis import AnalysedRun, analyse_judged
-from firetrial_analyzer.attribution import FalsePositiveKind
 from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.outcomes import Outcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
@@ -41,10 +39,9 @@ def test_every_outcome_has_its_name(outcome: Outcome) -> None:
     assert outcome_of(run(outcome=number)) is outcome
 
 
-def test_all_of_the_contracts_outcomes_verdicts_and_kinds_are_known() -> None:
+def test_all_of_the_contracts_outcomes_and_verdicts_are_known() -> None:
     assert len(run_pb2.Outcome.values()) == len(Outcome) + 1
     assert len(judgement_pb2.Verdict.values()) == len(Verdict) + 1
-    assert len(analysis_pb2.FalseClaimType.values()) == len(FalsePositiveKind) + 1
 
 
 def test_an_unset_figure_is_unknown_and_a_zero_is_zero() -> None:
@@ -140,10 +137,10 @@ def test_a_judgement_goes_from_the_wire_to_the_archive_and_back_to_the_wire(
     item = analyse_judged(run_to_domain(run(), Outcome.SCORED), "j-1", judge, judgement)
     adapter = TypeAdapter(AnalysedRun)
     assert adapter.validate_json(adapter.dump_json(item)) == item
-    analysis = analysis_to_wire(item)
+    attribution = analysis_to_wire(item).attribution
     wrong = (judgement_pb2.VERDICT_CONTRADICTED, judgement_pb2.VERDICT_NEUTRAL)
-    assert [f.claim_id for f in analysis.false_claims] == [c.id for c in agent if c.verdict in wrong]
-    assert list(analysis.missed_claim_ids) == [c.id for c in truth if c.verdict in wrong]
+    assert [f.claim_id for f in attribution.false_claims] == [c.id for c in agent if c.verdict in wrong]
+    assert [m.claim_id for m in attribution.missed] == [c.id for c in truth if c.verdict in wrong]
 
 
 def test_a_record_goes_on_the_wire() -> None:

@@ -9,13 +9,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2
+from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2, attribution_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.attribution import FalsePositiveKind
+from firetrial_analyzer.attribution import Attribution
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
@@ -28,7 +28,6 @@ from firetrial_kit.references import ref_to_wire
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _OUTCOMES = {getattr(run_pb2, f"OUTCOME_{outcome}"): outcome for outcome in Outcome}
 _VERDICTS = {getattr(judgement_pb2, f"VERDICT_{verdict}"): verdict for verdict in Verdict}
-_KINDS = {kind: getattr(analysis_pb2, f"FALSE_CLAIM_TYPE_{kind}") for kind in FalsePositiveKind}
 _FORMATS = {
     analyzer_service_pb2.FORMAT_JSON: Format.JSON,
     analyzer_service_pb2.FORMAT_HTML: Format.HTML,
@@ -189,18 +188,32 @@ def report_to_wire(record: ReportRecord) -> analysis_pb2.Report:
 def analysis_to_wire(item: AnalysedRun) -> analysis_pb2.Analysis:
     analysis = analysis_pb2.Analysis(run_id=item.run.run_id, experiment_id=item.run.experiment)
     if item.attribution:
-        analysis.method = item.attribution.method
-        analysis.missed_claim_ids.extend(item.attribution.missing)
-        analysis.false_claims.extend(
-            analysis_pb2.FalseClaim(
+        analysis.attribution.CopyFrom(attribution_to_wire(item, item.attribution))
+    return analysis
+
+
+def attribution_to_wire(item: AnalysedRun, found: Attribution) -> attribution_pb2.Attribution:
+    claims = (*item.judgement.agent_claims, *item.judgement.truth_claims) if item.judgement else ()
+    text = {claim.id: claim.text for claim in claims}
+    return attribution_pb2.Attribution(
+        run_id=item.run.run_id,
+        experiment_id=item.run.experiment,
+        task_id=item.run.task,
+        agent_id=item.run.agent,
+        method=found.method,
+        missed=[attribution_pb2.MissedClaim(claim_id=id_, text=text.get(id_, "")) for id_ in found.missing],
+        false_claims=[
+            attribution_pb2.FalseClaim(
                 claim_id=false.claim_id,
-                type=_KINDS[false.kind],
+                text=text.get(false.claim_id, ""),
+                kind=false.kind.value,
                 rationale=false.rationale,
                 against=false.against,
+                settled_by=found.method,
             )
-            for false in item.attribution.false_positives
-        )
-    return analysis
+            for false in found.false_positives
+        ],
+    )
 
 
 def format_to_domain(form: analyzer_service_pb2.Format.ValueType) -> Format:

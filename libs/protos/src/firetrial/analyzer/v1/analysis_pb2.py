@@ -22,23 +22,21 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.analyzer.v1 import attribution_pb2 as firetrial_dot_analyzer_dot_v1_dot_attribution__pb2
+from firetrial.analyzer.v1 import integrity_pb2 as firetrial_dot_analyzer_dot_v1_dot_integrity__pb2
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$firetrial/analyzer/v1/analysis.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x02\n\x06Report\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x12\n\nended_runs\x18\x02 \x01(\x05\x12\x15\n\rexpected_runs\x18\x03 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\x12\x30\n\x04html\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08markdown\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04json\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12.\n\nchanged_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\"\x94\x01\n\x08\x41nalysis\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x37\n\x0c\x66\x61lse_claims\x18\x03 \x03(\x0b\x32!.firetrial.analyzer.v1.FalseClaim\x12\x18\n\x10missed_claim_ids\x18\x04 \x03(\t\x12\x0e\n\x06method\x18\x05 \x01(\t\"w\n\nFalseClaim\x12\x10\n\x08\x63laim_id\x18\x01 \x01(\t\x12\x33\n\x04type\x18\x02 \x01(\x0e\x32%.firetrial.analyzer.v1.FalseClaimType\x12\x11\n\trationale\x18\x03 \x01(\t\x12\x0f\n\x07\x61gainst\x18\x04 \x01(\t*\xbe\x01\n\x0e\x46\x61lseClaimType\x12 \n\x1c\x46\x41LSE_CLAIM_TYPE_UNSPECIFIED\x10\x00\x12\"\n\x1e\x46\x41LSE_CLAIM_TYPE_CONTRADICTORY\x10\x01\x12\x1e\n\x1a\x46\x41LSE_CLAIM_TYPE_UNRELATED\x10\x02\x12$\n FALSE_CLAIM_TYPE_OVERGENERALIZED\x10\x03\x12 \n\x1c\x46\x41LSE_CLAIM_TYPE_ALTERNATIVE\x10\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$firetrial/analyzer/v1/analysis.proto\x12\x15\x66iretrial.analyzer.v1\x1a\'firetrial/analyzer/v1/attribution.proto\x1a%firetrial/analyzer/v1/integrity.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x02\n\x06Report\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x12\n\nended_runs\x18\x02 \x01(\x05\x12\x15\n\rexpected_runs\x18\x03 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\x12\x30\n\x04html\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08markdown\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04json\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12.\n\nchanged_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\"\x9f\x01\n\x08\x41nalysis\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x37\n\x0b\x61ttribution\x18\x03 \x01(\x0b\x32\".firetrial.analyzer.v1.Attribution\x12\x33\n\tintegrity\x18\x04 \x01(\x0b\x32 .firetrial.analyzer.v1.Integrityb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.analyzer.v1.analysis_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FALSECLAIMTYPE']._serialized_start=721
-  _globals['_FALSECLAIMTYPE']._serialized_end=911
-  _globals['_REPORT']._serialized_start=135
-  _globals['_REPORT']._serialized_end=446
-  _globals['_ANALYSIS']._serialized_start=449
-  _globals['_ANALYSIS']._serialized_end=597
-  _globals['_FALSECLAIM']._serialized_start=599
-  _globals['_FALSECLAIM']._serialized_end=718
+  _globals['_REPORT']._serialized_start=215
+  _globals['_REPORT']._serialized_end=526
+  _globals['_ANALYSIS']._serialized_start=529
+  _globals['_ANALYSIS']._serialized_end=688
 # @@protoc_insertion_point(module_scope)

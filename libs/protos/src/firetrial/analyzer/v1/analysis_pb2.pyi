@@ -3,13 +3,12 @@
 isort:skip_file
 """
 
-from collections import abc as _abc
+from firetrial.analyzer.v1 import attribution_pb2 as _attribution_pb2
+from firetrial.analyzer.v1 import integrity_pb2 as _integrity_pb2
 from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
-from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -20,27 +19,6 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class _FalseClaimType:
-    ValueType = _typing.NewType("ValueType", _builtins.int)
-    V: _TypeAlias = ValueType  # noqa: Y015
-
-class _FalseClaimTypeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_FalseClaimType.ValueType], _builtins.type):
-    DESCRIPTOR: _descriptor.EnumDescriptor
-    FALSE_CLAIM_TYPE_UNSPECIFIED: _FalseClaimType.ValueType  # 0
-    FALSE_CLAIM_TYPE_CONTRADICTORY: _FalseClaimType.ValueType  # 1
-    FALSE_CLAIM_TYPE_UNRELATED: _FalseClaimType.ValueType  # 2
-    FALSE_CLAIM_TYPE_OVERGENERALIZED: _FalseClaimType.ValueType  # 3
-    FALSE_CLAIM_TYPE_ALTERNATIVE: _FalseClaimType.ValueType  # 4
-
-class FalseClaimType(_FalseClaimType, metaclass=_FalseClaimTypeEnumTypeWrapper): ...
-
-FALSE_CLAIM_TYPE_UNSPECIFIED: FalseClaimType.ValueType  # 0
-FALSE_CLAIM_TYPE_CONTRADICTORY: FalseClaimType.ValueType  # 1
-FALSE_CLAIM_TYPE_UNRELATED: FalseClaimType.ValueType  # 2
-FALSE_CLAIM_TYPE_OVERGENERALIZED: FalseClaimType.ValueType  # 3
-FALSE_CLAIM_TYPE_ALTERNATIVE: FalseClaimType.ValueType  # 4
-Global___FalseClaimType: _TypeAlias = FalseClaimType  # noqa: Y015
 
 @_typing.final
 class Report(_message.Message):
@@ -102,61 +80,26 @@ class Analysis(_message.Message):
 
     RUN_ID_FIELD_NUMBER: _builtins.int
     EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
-    FALSE_CLAIMS_FIELD_NUMBER: _builtins.int
-    MISSED_CLAIM_IDS_FIELD_NUMBER: _builtins.int
-    METHOD_FIELD_NUMBER: _builtins.int
+    ATTRIBUTION_FIELD_NUMBER: _builtins.int
+    INTEGRITY_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     experiment_id: _builtins.str
-    method: _builtins.str
-    """How the false claims were typed: "rules" or a model's name."""
     @_builtins.property
-    def false_claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___FalseClaim]: ...
+    def attribution(self) -> _attribution_pb2.Attribution: ...
     @_builtins.property
-    def missed_claim_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the ground-truth claims that the conclusion does not entail."""
-
+    def integrity(self) -> _integrity_pb2.Integrity: ...
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         experiment_id: _builtins.str = ...,
-        false_claims: _abc.Iterable[Global___FalseClaim] | None = ...,
-        missed_claim_ids: _abc.Iterable[_builtins.str] | None = ...,
-        method: _builtins.str = ...,
+        attribution: _attribution_pb2.Attribution | None = ...,
+        integrity: _integrity_pb2.Integrity | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attribution", b"attribution", "integrity", b"integrity"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "false_claims", b"false_claims", "method", b"method", "missed_claim_ids", b"missed_claim_ids", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attribution", b"attribution", "experiment_id", b"experiment_id", "integrity", b"integrity", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Analysis: _TypeAlias = Analysis  # noqa: Y015
-
-@_typing.final
-class FalseClaim(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CLAIM_ID_FIELD_NUMBER: _builtins.int
-    TYPE_FIELD_NUMBER: _builtins.int
-    RATIONALE_FIELD_NUMBER: _builtins.int
-    AGAINST_FIELD_NUMBER: _builtins.int
-    claim_id: _builtins.str
-    type: Global___FalseClaimType.ValueType
-    rationale: _builtins.str
-    against: _builtins.str
-    """The ground-truth claim that it was held against; empty where there is none near."""
-    def __init__(
-        self,
-        *,
-        claim_id: _builtins.str = ...,
-        type: Global___FalseClaimType.ValueType = ...,
-        rationale: _builtins.str = ...,
-        against: _builtins.str = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["against", b"against", "claim_id", b"claim_id", "rationale", b"rationale", "type", b"type"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___FalseClaim: _TypeAlias = FalseClaim  # noqa: Y015

@@ -23,37 +23,93 @@ _sym_db = _symbol_database.Default()
 
 
 from firetrial.analyzer.v1 import analysis_pb2 as firetrial_dot_analyzer_dot_v1_dot_analysis__pb2
+from firetrial.analyzer.v1 import attribution_pb2 as firetrial_dot_analyzer_dot_v1_dot_attribution__pb2
+from firetrial.analyzer.v1 import contamination_pb2 as firetrial_dot_analyzer_dot_v1_dot_contamination__pb2
+from firetrial.analyzer.v1 import process_pb2 as firetrial_dot_analyzer_dot_v1_dot_process__pb2
+from firetrial.analyzer.v1 import release_pb2 as firetrial_dot_analyzer_dot_v1_dot_release__pb2
+from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,firetrial/analyzer/v1/analyzer_service.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/analyzer/v1/analysis.proto\")\n\x10GetReportRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"B\n\x11GetReportResponse\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report\";\n\x12ListReportsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"^\n\x13ListReportsResponse\x12.\n\x07reports\x18\x01 \x03(\x0b\x32\x1d.firetrial.analyzer.v1.Report\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"+\n\x12WatchReportRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"D\n\x13WatchReportResponse\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report\"[\n\x13RenderReportRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12-\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\x1d.firetrial.analyzer.v1.Format\"%\n\x14RenderReportResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\"$\n\x12GetAnalysisRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"H\n\x13GetAnalysisResponse\x12\x31\n\x08\x61nalysis\x18\x01 \x01(\x0b\x32\x1f.firetrial.analyzer.v1.Analysis*\x8d\x01\n\x06\x46ormat\x12\x16\n\x12\x46ORMAT_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x46ORMAT_JSON\x10\x01\x12\x0f\n\x0b\x46ORMAT_HTML\x10\x02\x12\x13\n\x0f\x46ORMAT_MARKDOWN\x10\x03\x12\x10\n\x0c\x46ORMAT_LATEX\x10\x04\x12\x0e\n\nFORMAT_CSV\x10\x05\x12\x12\n\x0e\x46ORMAT_PARQUET\x10\x06\x32\x90\x04\n\x0f\x41nalyzerService\x12^\n\tGetReport\x12\'.firetrial.analyzer.v1.GetReportRequest\x1a(.firetrial.analyzer.v1.GetReportResponse\x12\x64\n\x0bListReports\x12).firetrial.analyzer.v1.ListReportsRequest\x1a*.firetrial.analyzer.v1.ListReportsResponse\x12\x66\n\x0bWatchReport\x12).firetrial.analyzer.v1.WatchReportRequest\x1a*.firetrial.analyzer.v1.WatchReportResponse0\x01\x12i\n\x0cRenderReport\x12*.firetrial.analyzer.v1.RenderReportRequest\x1a+.firetrial.analyzer.v1.RenderReportResponse0\x01\x12\x64\n\x0bGetAnalysis\x12).firetrial.analyzer.v1.GetAnalysisRequest\x1a*.firetrial.analyzer.v1.GetAnalysisResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n,firetrial/analyzer/v1/analyzer_service.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/analyzer/v1/analysis.proto\x1a\'firetrial/analyzer/v1/attribution.proto\x1a)firetrial/analyzer/v1/contamination.proto\x1a#firetrial/analyzer/v1/process.proto\x1a#firetrial/analyzer/v1/release.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\")\n\x10GetReportRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"B\n\x11GetReportResponse\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report\";\n\x12ListReportsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"^\n\x13ListReportsResponse\x12.\n\x07reports\x18\x01 \x03(\x0b\x32\x1d.firetrial.analyzer.v1.Report\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"+\n\x12WatchReportRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"D\n\x13WatchReportResponse\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report\"q\n\x13RenderReportRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12-\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\x1d.firetrial.analyzer.v1.Format\x12\x14\n\x0c\x63ompare_with\x18\x03 \x03(\t\"%\n\x14RenderReportResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\"$\n\x12GetAnalysisRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"H\n\x13GetAnalysisResponse\x12\x31\n\x08\x61nalysis\x18\x01 \x01(\x0b\x32\x1f.firetrial.analyzer.v1.Analysis\"\"\n\x10RenderRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"\"\n\x11RenderRunResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\"/\n\x16WatchExperimentRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\xbf\x01\n\x17WatchExperimentResponse\x12\x0c\n\x04\x66\x61\x63t\x18\x01 \x01(\t\x12\x0f\n\x07service\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\x12+\n\x07told_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x64\x65tail\x18\x05 \x01(\t\x12\x12\n\nended_runs\x18\x06 \x01(\x05\x12\x15\n\rexpected_runs\x18\x07 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x08 \x01(\x08\"\'\n\x15GetAttributionRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"Q\n\x16GetAttributionResponse\x12\x37\n\x0b\x61ttribution\x18\x01 \x01(\x0b\x32\".firetrial.analyzer.v1.Attribution\"j\n\x18ReviewAttributionRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x10\n\x08\x63laim_id\x18\x02 \x01(\t\x12\x10\n\x08reviewer\x18\x03 \x01(\t\x12\x0c\n\x04type\x18\x04 \x01(\t\x12\x0c\n\x04note\x18\x05 \x01(\t\"T\n\x19ReviewAttributionResponse\x12\x37\n\x0b\x61ttribution\x18\x01 \x01(\x0b\x32\".firetrial.analyzer.v1.Attribution\",\n\x13GetAgreementRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"\x80\x01\n\x14GetAgreementResponse\x12\x30\n\x06missed\x18\x01 \x01(\x0b\x32 .firetrial.analyzer.v1.Agreement\x12\x36\n\x0c\x66\x61lse_claims\x18\x02 \x01(\x0b\x32 .firetrial.analyzer.v1.Agreement\"0\n\x17GetContaminationRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"W\n\x18GetContaminationResponse\x12;\n\rcontamination\x18\x01 \x01(\x0b\x32$.firetrial.analyzer.v1.Contamination\"*\n\x18GetProcessMetricsRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\"S\n\x19GetProcessMetricsResponse\x12\x36\n\x07metrics\x18\x01 \x01(\x0b\x32%.firetrial.analyzer.v1.ProcessMetrics\"\x8b\x01\n\x14\x43reateReleaseRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x10\n\x08task_ids\x18\x03 \x03(\t\x12-\n\x05judge\x18\x04 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x0f\n\x07repeats\x18\x05 \x01(\x05\"H\n\x15\x43reateReleaseResponse\x12/\n\x07release\x18\x01 \x01(\x0b\x32\x1e.firetrial.analyzer.v1.Release\"!\n\x11GetReleaseRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"E\n\x12GetReleaseResponse\x12/\n\x07release\x18\x01 \x01(\x0b\x32\x1e.firetrial.analyzer.v1.Release\"<\n\x13ListReleasesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"a\n\x14ListReleasesResponse\x12\x30\n\x08releases\x18\x01 \x03(\x0b\x32\x1e.firetrial.analyzer.v1.Release\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"L\n\x18\x45xportLeaderboardRequest\x12\x11\n\x07release\x18\x01 \x01(\tH\x00\x12\x17\n\rexperiment_id\x18\x02 \x01(\tH\x00\x42\x04\n\x02of\"*\n\x19\x45xportLeaderboardResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\"k\n\x19\x45xportTrajectoriesRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x37\n\x06\x66ormat\x18\x02 \x01(\x0e\x32\'.firetrial.analyzer.v1.TrajectoryFormat\"+\n\x1a\x45xportTrajectoriesResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c*\x8d\x01\n\x06\x46ormat\x12\x16\n\x12\x46ORMAT_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x46ORMAT_JSON\x10\x01\x12\x0f\n\x0b\x46ORMAT_HTML\x10\x02\x12\x13\n\x0f\x46ORMAT_MARKDOWN\x10\x03\x12\x10\n\x0c\x46ORMAT_LATEX\x10\x04\x12\x0e\n\nFORMAT_CSV\x10\x05\x12\x12\n\x0e\x46ORMAT_PARQUET\x10\x06*q\n\x10TrajectoryFormat\x12!\n\x1dTRAJECTORY_FORMAT_UNSPECIFIED\x10\x00\x12\x1b\n\x17TRAJECTORY_FORMAT_JSONL\x10\x01\x12\x1d\n\x19TRAJECTORY_FORMAT_PARQUET\x10\x02\x32\xd2\x0e\n\x0f\x41nalyzerService\x12^\n\tGetReport\x12\'.firetrial.analyzer.v1.GetReportRequest\x1a(.firetrial.analyzer.v1.GetReportResponse\x12\x64\n\x0bListReports\x12).firetrial.analyzer.v1.ListReportsRequest\x1a*.firetrial.analyzer.v1.ListReportsResponse\x12\x66\n\x0bWatchReport\x12).firetrial.analyzer.v1.WatchReportRequest\x1a*.firetrial.analyzer.v1.WatchReportResponse0\x01\x12i\n\x0cRenderReport\x12*.firetrial.analyzer.v1.RenderReportRequest\x1a+.firetrial.analyzer.v1.RenderReportResponse0\x01\x12`\n\tRenderRun\x12\'.firetrial.analyzer.v1.RenderRunRequest\x1a(.firetrial.analyzer.v1.RenderRunResponse0\x01\x12r\n\x0fWatchExperiment\x12-.firetrial.analyzer.v1.WatchExperimentRequest\x1a..firetrial.analyzer.v1.WatchExperimentResponse0\x01\x12\x64\n\x0bGetAnalysis\x12).firetrial.analyzer.v1.GetAnalysisRequest\x1a*.firetrial.analyzer.v1.GetAnalysisResponse\x12m\n\x0eGetAttribution\x12,.firetrial.analyzer.v1.GetAttributionRequest\x1a-.firetrial.analyzer.v1.GetAttributionResponse\x12v\n\x11ReviewAttribution\x12/.firetrial.analyzer.v1.ReviewAttributionRequest\x1a\x30.firetrial.analyzer.v1.ReviewAttributionResponse\x12g\n\x0cGetAgreement\x12*.firetrial.analyzer.v1.GetAgreementRequest\x1a+.firetrial.analyzer.v1.GetAgreementResponse\x12s\n\x10GetContamination\x12..firetrial.analyzer.v1.GetContaminationRequest\x1a/.firetrial.analyzer.v1.GetContaminationResponse\x12v\n\x11GetProcessMetrics\x12/.firetrial.analyzer.v1.GetProcessMetricsRequest\x1a\x30.firetrial.analyzer.v1.GetProcessMetricsResponse\x12j\n\rCreateRelease\x12+.firetrial.analyzer.v1.CreateReleaseRequest\x1a,.firetrial.analyzer.v1.CreateReleaseResponse\x12\x61\n\nGetRelease\x12(.firetrial.analyzer.v1.GetReleaseRequest\x1a).firetrial.analyzer.v1.GetReleaseResponse\x12g\n\x0cListReleases\x12*.firetrial.analyzer.v1.ListReleasesRequest\x1a+.firetrial.analyzer.v1.ListReleasesResponse\x12x\n\x11\x45xportLeaderboard\x12/.firetrial.analyzer.v1.ExportLeaderboardRequest\x1a\x30.firetrial.analyzer.v1.ExportLeaderboardResponse0\x01\x12{\n\x12\x45xportTrajectories\x12\x30.firetrial.analyzer.v1.ExportTrajectoriesRequest\x1a\x31.firetrial.analyzer.v1.ExportTrajectoriesResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.analyzer.v1.analyzer_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FORMAT']._serialized_start=737
-  _globals['_FORMAT']._serialized_end=878
-  _globals['_GETREPORTREQUEST']._serialized_start=109
-  _globals['_GETREPORTREQUEST']._serialized_end=150
-  _globals['_GETREPORTRESPONSE']._serialized_start=152
-  _globals['_GETREPORTRESPONSE']._serialized_end=218
-  _globals['_LISTREPORTSREQUEST']._serialized_start=220
-  _globals['_LISTREPORTSREQUEST']._serialized_end=279
-  _globals['_LISTREPORTSRESPONSE']._serialized_start=281
-  _globals['_LISTREPORTSRESPONSE']._serialized_end=375
-  _globals['_WATCHREPORTREQUEST']._serialized_start=377
-  _globals['_WATCHREPORTREQUEST']._serialized_end=420
-  _globals['_WATCHREPORTRESPONSE']._serialized_start=422
-  _globals['_WATCHREPORTRESPONSE']._serialized_end=490
-  _globals['_RENDERREPORTREQUEST']._serialized_start=492
-  _globals['_RENDERREPORTREQUEST']._serialized_end=583
-  _globals['_RENDERREPORTRESPONSE']._serialized_start=585
-  _globals['_RENDERREPORTRESPONSE']._serialized_end=622
-  _globals['_GETANALYSISREQUEST']._serialized_start=624
-  _globals['_GETANALYSISREQUEST']._serialized_end=660
-  _globals['_GETANALYSISRESPONSE']._serialized_start=662
-  _globals['_GETANALYSISRESPONSE']._serialized_end=734
-  _globals['_ANALYZERSERVICE']._serialized_start=881
-  _globals['_ANALYZERSERVICE']._serialized_end=1409
+  _globals['_FORMAT']._serialized_start=2817
+  _globals['_FORMAT']._serialized_end=2958
+  _globals['_TRAJECTORYFORMAT']._serialized_start=2960
+  _globals['_TRAJECTORYFORMAT']._serialized_end=3073
+  _globals['_GETREPORTREQUEST']._serialized_start=330
+  _globals['_GETREPORTREQUEST']._serialized_end=371
+  _globals['_GETREPORTRESPONSE']._serialized_start=373
+  _globals['_GETREPORTRESPONSE']._serialized_end=439
+  _globals['_LISTREPORTSREQUEST']._serialized_start=441
+  _globals['_LISTREPORTSREQUEST']._serialized_end=500
+  _globals['_LISTREPORTSRESPONSE']._serialized_start=502
+  _globals['_LISTREPORTSRESPONSE']._serialized_end=596
+  _globals['_WATCHREPORTREQUEST']._serialized_start=598
+  _globals['_WATCHREPORTREQUEST']._serialized_end=641
+  _globals['_WATCHREPORTRESPONSE']._serialized_start=643
+  _globals['_WATCHREPORTRESPONSE']._serialized_end=711
+  _globals['_RENDERREPORTREQUEST']._serialized_start=713
+  _globals['_RENDERREPORTREQUEST']._serialized_end=826
+  _globals['_RENDERREPORTRESPONSE']._serialized_start=828
+  _globals['_RENDERREPORTRESPONSE']._serialized_end=865
+  _globals['_GETANALYSISREQUEST']._serialized_start=867
+  _globals['_GETANALYSISREQUEST']._serialized_end=903
+  _globals['_GETANALYSISRESPONSE']._serialized_start=905
+  _globals['_GETANALYSISRESPONSE']._serialized_end=977
+  _globals['_RENDERRUNREQUEST']._serialized_start=979
+  _globals['_RENDERRUNREQUEST']._serialized_end=1013
+  _globals['_RENDERRUNRESPONSE']._serialized_start=1015
+  _globals['_RENDERRUNRESPONSE']._serialized_end=1049
+  _globals['_WATCHEXPERIMENTREQUEST']._serialized_start=1051
+  _globals['_WATCHEXPERIMENTREQUEST']._serialized_end=1098
+  _globals['_WATCHEXPERIMENTRESPONSE']._serialized_start=1101
+  _globals['_WATCHEXPERIMENTRESPONSE']._serialized_end=1292
+  _globals['_GETATTRIBUTIONREQUEST']._serialized_start=1294
+  _globals['_GETATTRIBUTIONREQUEST']._serialized_end=1333
+  _globals['_GETATTRIBUTIONRESPONSE']._serialized_start=1335
+  _globals['_GETATTRIBUTIONRESPONSE']._serialized_end=1416
+  _globals['_REVIEWATTRIBUTIONREQUEST']._serialized_start=1418
+  _globals['_REVIEWATTRIBUTIONREQUEST']._serialized_end=1524
+  _globals['_REVIEWATTRIBUTIONRESPONSE']._serialized_start=1526
+  _globals['_REVIEWATTRIBUTIONRESPONSE']._serialized_end=1610
+  _globals['_GETAGREEMENTREQUEST']._serialized_start=1612
+  _globals['_GETAGREEMENTREQUEST']._serialized_end=1656
+  _globals['_GETAGREEMENTRESPONSE']._serialized_start=1659
+  _globals['_GETAGREEMENTRESPONSE']._serialized_end=1787
+  _globals['_GETCONTAMINATIONREQUEST']._serialized_start=1789
+  _globals['_GETCONTAMINATIONREQUEST']._serialized_end=1837
+  _globals['_GETCONTAMINATIONRESPONSE']._serialized_start=1839
+  _globals['_GETCONTAMINATIONRESPONSE']._serialized_end=1926
+  _globals['_GETPROCESSMETRICSREQUEST']._serialized_start=1928
+  _globals['_GETPROCESSMETRICSREQUEST']._serialized_end=1970
+  _globals['_GETPROCESSMETRICSRESPONSE']._serialized_start=1972
+  _globals['_GETPROCESSMETRICSRESPONSE']._serialized_end=2055
+  _globals['_CREATERELEASEREQUEST']._serialized_start=2058
+  _globals['_CREATERELEASEREQUEST']._serialized_end=2197
+  _globals['_CREATERELEASERESPONSE']._serialized_start=2199
+  _globals['_CREATERELEASERESPONSE']._serialized_end=2271
+  _globals['_GETRELEASEREQUEST']._serialized_start=2273
+  _globals['_GETRELEASEREQUEST']._serialized_end=2306
+  _globals['_GETRELEASERESPONSE']._serialized_start=2308
+  _globals['_GETRELEASERESPONSE']._serialized_end=2377
+  _globals['_LISTRELEASESREQUEST']._serialized_start=2379
+  _globals['_LISTRELEASESREQUEST']._serialized_end=2439
+  _globals['_LISTRELEASESRESPONSE']._serialized_start=2441
+  _globals['_LISTRELEASESRESPONSE']._serialized_end=2538
+  _globals['_EXPORTLEADERBOARDREQUEST']._serialized_start=2540
+  _globals['_EXPORTLEADERBOARDREQUEST']._serialized_end=2616
+  _globals['_EXPORTLEADERBOARDRESPONSE']._serialized_start=2618
+  _globals['_EXPORTLEADERBOARDRESPONSE']._serialized_end=2660
+  _globals['_EXPORTTRAJECTORIESREQUEST']._serialized_start=2662
+  _globals['_EXPORTTRAJECTORIESREQUEST']._serialized_end=2769
+  _globals['_EXPORTTRAJECTORIESRESPONSE']._serialized_start=2771
+  _globals['_EXPORTTRAJECTORIESRESPONSE']._serialized_end=2814
+  _globals['_ANALYZERSERVICE']._serialized_start=3076
+  _globals['_ANALYZERSERVICE']._serialized_end=4950
 # @@protoc_insertion_point(module_scope)

@@ -5,8 +5,14 @@ isort:skip_file
 
 from collections import abc as _abc
 from firetrial.analyzer.v1 import analysis_pb2 as _analysis_pb2
+from firetrial.analyzer.v1 import attribution_pb2 as _attribution_pb2
+from firetrial.analyzer.v1 import contamination_pb2 as _contamination_pb2
+from firetrial.analyzer.v1 import process_pb2 as _process_pb2
+from firetrial.analyzer.v1 import release_pb2 as _release_pb2
+from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -44,6 +50,23 @@ FORMAT_LATEX: Format.ValueType  # 4
 FORMAT_CSV: Format.ValueType  # 5
 FORMAT_PARQUET: Format.ValueType  # 6
 Global___Format: _TypeAlias = Format  # noqa: Y015
+
+class _TrajectoryFormat:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TrajectoryFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TrajectoryFormat.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TRAJECTORY_FORMAT_UNSPECIFIED: _TrajectoryFormat.ValueType  # 0
+    TRAJECTORY_FORMAT_JSONL: _TrajectoryFormat.ValueType  # 1
+    TRAJECTORY_FORMAT_PARQUET: _TrajectoryFormat.ValueType  # 2
+
+class TrajectoryFormat(_TrajectoryFormat, metaclass=_TrajectoryFormatEnumTypeWrapper): ...
+
+TRAJECTORY_FORMAT_UNSPECIFIED: TrajectoryFormat.ValueType  # 0
+TRAJECTORY_FORMAT_JSONL: TrajectoryFormat.ValueType  # 1
+TRAJECTORY_FORMAT_PARQUET: TrajectoryFormat.ValueType  # 2
+Global___TrajectoryFormat: _TypeAlias = TrajectoryFormat  # noqa: Y015
 
 @_typing.final
 class GetReportRequest(_message.Message):
@@ -176,17 +199,23 @@ class RenderReportRequest(_message.Message):
 
     EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
     FORMAT_FIELD_NUMBER: _builtins.int
+    COMPARE_WITH_FIELD_NUMBER: _builtins.int
     experiment_id: _builtins.str
     format: Global___Format.ValueType
+    @_builtins.property
+    def compare_with(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Experiments to be set beside it, at most 7: the report becomes a comparison."""
+
     def __init__(
         self,
         *,
         experiment_id: _builtins.str = ...,
         format: Global___Format.ValueType = ...,
+        compare_with: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "format", b"format"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compare_with", b"compare_with", "experiment_id", b"experiment_id", "format", b"format"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -249,3 +278,544 @@ class GetAnalysisResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetAnalysisResponse: _TypeAlias = GetAnalysisResponse  # noqa: Y015
+
+@_typing.final
+class RenderRunRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenderRunRequest: _TypeAlias = RenderRunRequest  # noqa: Y015
+
+@_typing.final
+class RenderRunResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenderRunResponse: _TypeAlias = RenderRunResponse  # noqa: Y015
+
+@_typing.final
+class WatchExperimentRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    experiment_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        experiment_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchExperimentRequest: _TypeAlias = WatchExperimentRequest  # noqa: Y015
+
+@_typing.final
+class WatchExperimentResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FACT_FIELD_NUMBER: _builtins.int
+    SERVICE_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    TOLD_AT_FIELD_NUMBER: _builtins.int
+    DETAIL_FIELD_NUMBER: _builtins.int
+    ENDED_RUNS_FIELD_NUMBER: _builtins.int
+    EXPECTED_RUNS_FIELD_NUMBER: _builtins.int
+    COMPLETE_FIELD_NUMBER: _builtins.int
+    fact: _builtins.str
+    """"paper_parsed", "task_created", "run_started", "run_judged" and so on, as in the catalogue of events."""
+    service: _builtins.str
+    """The service that told it."""
+    key: _builtins.str
+    """What it is about: a paper's, task's, run's or experiment's id."""
+    detail: _builtins.str
+    """For people; empty where the fact says all."""
+    ended_runs: _builtins.int
+    expected_runs: _builtins.int
+    complete: _builtins.bool
+    """True on the last response."""
+    @_builtins.property
+    def told_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        fact: _builtins.str = ...,
+        service: _builtins.str = ...,
+        key: _builtins.str = ...,
+        told_at: _timestamp_pb2.Timestamp | None = ...,
+        detail: _builtins.str = ...,
+        ended_runs: _builtins.int = ...,
+        expected_runs: _builtins.int = ...,
+        complete: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["told_at", b"told_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["complete", b"complete", "detail", b"detail", "ended_runs", b"ended_runs", "expected_runs", b"expected_runs", "fact", b"fact", "key", b"key", "service", b"service", "told_at", b"told_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchExperimentResponse: _TypeAlias = WatchExperimentResponse  # noqa: Y015
+
+@_typing.final
+class GetAttributionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAttributionRequest: _TypeAlias = GetAttributionRequest  # noqa: Y015
+
+@_typing.final
+class GetAttributionResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTRIBUTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def attribution(self) -> _attribution_pb2.Attribution: ...
+    def __init__(
+        self,
+        *,
+        attribution: _attribution_pb2.Attribution | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attribution", b"attribution"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attribution", b"attribution"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAttributionResponse: _TypeAlias = GetAttributionResponse  # noqa: Y015
+
+@_typing.final
+class ReviewAttributionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    CLAIM_ID_FIELD_NUMBER: _builtins.int
+    REVIEWER_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    claim_id: _builtins.str
+    reviewer: _builtins.str
+    """Who says so, 1 to 128 characters."""
+    type: _builtins.str
+    """Empty: the attribution is confirmed. Else the type or kind that is right."""
+    note: _builtins.str
+    """At most 4000 characters."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        claim_id: _builtins.str = ...,
+        reviewer: _builtins.str = ...,
+        type: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_id", b"claim_id", "note", b"note", "reviewer", b"reviewer", "run_id", b"run_id", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReviewAttributionRequest: _TypeAlias = ReviewAttributionRequest  # noqa: Y015
+
+@_typing.final
+class ReviewAttributionResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTRIBUTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def attribution(self) -> _attribution_pb2.Attribution: ...
+    def __init__(
+        self,
+        *,
+        attribution: _attribution_pb2.Attribution | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attribution", b"attribution"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attribution", b"attribution"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReviewAttributionResponse: _TypeAlias = ReviewAttributionResponse  # noqa: Y015
+
+@_typing.final
+class GetAgreementRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    experiment_id: _builtins.str
+    """Empty: over all experiments."""
+    def __init__(
+        self,
+        *,
+        experiment_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAgreementRequest: _TypeAlias = GetAgreementRequest  # noqa: Y015
+
+@_typing.final
+class GetAgreementResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MISSED_FIELD_NUMBER: _builtins.int
+    FALSE_CLAIMS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def missed(self) -> _attribution_pb2.Agreement: ...
+    @_builtins.property
+    def false_claims(self) -> _attribution_pb2.Agreement: ...
+    def __init__(
+        self,
+        *,
+        missed: _attribution_pb2.Agreement | None = ...,
+        false_claims: _attribution_pb2.Agreement | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["false_claims", b"false_claims", "missed", b"missed"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["false_claims", b"false_claims", "missed", b"missed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAgreementResponse: _TypeAlias = GetAgreementResponse  # noqa: Y015
+
+@_typing.final
+class GetContaminationRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    experiment_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        experiment_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContaminationRequest: _TypeAlias = GetContaminationRequest  # noqa: Y015
+
+@_typing.final
+class GetContaminationResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAMINATION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def contamination(self) -> _contamination_pb2.Contamination: ...
+    def __init__(
+        self,
+        *,
+        contamination: _contamination_pb2.Contamination | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["contamination", b"contamination"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contamination", b"contamination"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContaminationResponse: _TypeAlias = GetContaminationResponse  # noqa: Y015
+
+@_typing.final
+class GetProcessMetricsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProcessMetricsRequest: _TypeAlias = GetProcessMetricsRequest  # noqa: Y015
+
+@_typing.final
+class GetProcessMetricsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    METRICS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def metrics(self) -> _process_pb2.ProcessMetrics: ...
+    def __init__(
+        self,
+        *,
+        metrics: _process_pb2.ProcessMetrics | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["metrics", b"metrics"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProcessMetricsResponse: _TypeAlias = GetProcessMetricsResponse  # noqa: Y015
+
+@_typing.final
+class CreateReleaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    TASK_IDS_FIELD_NUMBER: _builtins.int
+    JUDGE_FIELD_NUMBER: _builtins.int
+    REPEATS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    description: _builtins.str
+    repeats: _builtins.int
+    @_builtins.property
+    def task_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def judge(self) -> _plan_pb2.JudgeConfig: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        task_ids: _abc.Iterable[_builtins.str] | None = ...,
+        judge: _plan_pb2.JudgeConfig | None = ...,
+        repeats: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["judge", b"judge"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "judge", b"judge", "name", b"name", "repeats", b"repeats", "task_ids", b"task_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateReleaseRequest: _TypeAlias = CreateReleaseRequest  # noqa: Y015
+
+@_typing.final
+class CreateReleaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RELEASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def release(self) -> _release_pb2.Release: ...
+    def __init__(
+        self,
+        *,
+        release: _release_pb2.Release | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["release", b"release"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["release", b"release"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateReleaseResponse: _TypeAlias = CreateReleaseResponse  # noqa: Y015
+
+@_typing.final
+class GetReleaseRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReleaseRequest: _TypeAlias = GetReleaseRequest  # noqa: Y015
+
+@_typing.final
+class GetReleaseResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RELEASE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def release(self) -> _release_pb2.Release: ...
+    def __init__(
+        self,
+        *,
+        release: _release_pb2.Release | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["release", b"release"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["release", b"release"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReleaseResponse: _TypeAlias = GetReleaseResponse  # noqa: Y015
+
+@_typing.final
+class ListReleasesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """1 to 1000; 0 means 50."""
+    page_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReleasesRequest: _TypeAlias = ListReleasesRequest  # noqa: Y015
+
+@_typing.final
+class ListReleasesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RELEASES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def releases(self) -> _containers.RepeatedCompositeFieldContainer[_release_pb2.Release]: ...
+    def __init__(
+        self,
+        *,
+        releases: _abc.Iterable[_release_pb2.Release] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "releases", b"releases"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListReleasesResponse: _TypeAlias = ListReleasesResponse  # noqa: Y015
+
+@_typing.final
+class ExportLeaderboardRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RELEASE_FIELD_NUMBER: _builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    release: _builtins.str
+    experiment_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        release: _builtins.str = ...,
+        experiment_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "of", b"of", "release", b"release"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "of", b"of", "release", b"release"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_of: _TypeAlias = _typing.Literal["release", "experiment_id"]  # noqa: Y015
+    _WhichOneofArgType_of: _TypeAlias = _typing.Literal["of", b"of"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_of) -> _WhichOneofReturnType_of | None: ...
+
+Global___ExportLeaderboardRequest: _TypeAlias = ExportLeaderboardRequest  # noqa: Y015
+
+@_typing.final
+class ExportLeaderboardResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportLeaderboardResponse: _TypeAlias = ExportLeaderboardResponse  # noqa: Y015
+
+@_typing.final
+class ExportTrajectoriesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    FORMAT_FIELD_NUMBER: _builtins.int
+    experiment_id: _builtins.str
+    format: Global___TrajectoryFormat.ValueType
+    def __init__(
+        self,
+        *,
+        experiment_id: _builtins.str = ...,
+        format: Global___TrajectoryFormat.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "format", b"format"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportTrajectoriesRequest: _TypeAlias = ExportTrajectoriesRequest  # noqa: Y015
+
+@_typing.final
+class ExportTrajectoriesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHUNK_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        chunk: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExportTrajectoriesResponse: _TypeAlias = ExportTrajectoriesResponse  # noqa: Y015

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AnalyzerServiceStub:
-    """Owns analyses and reports.
+    """Owns analyses, attributions, reports, releases and leaderboards.
     """
 
     def __init__(self, channel):
@@ -55,15 +55,75 @@ class AnalyzerServiceStub:
                 request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderReportRequest.SerializeToString,
                 response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderReportResponse.FromString,
                 _registered_method=True)
+        self.RenderRun = channel.unary_stream(
+                '/firetrial.analyzer.v1.AnalyzerService/RenderRun',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderRunRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderRunResponse.FromString,
+                _registered_method=True)
+        self.WatchExperiment = channel.unary_stream(
+                '/firetrial.analyzer.v1.AnalyzerService/WatchExperiment',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.WatchExperimentRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.WatchExperimentResponse.FromString,
+                _registered_method=True)
         self.GetAnalysis = channel.unary_unary(
                 '/firetrial.analyzer.v1.AnalyzerService/GetAnalysis',
                 request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisRequest.SerializeToString,
                 response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisResponse.FromString,
                 _registered_method=True)
+        self.GetAttribution = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/GetAttribution',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionResponse.FromString,
+                _registered_method=True)
+        self.ReviewAttribution = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/ReviewAttribution',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ReviewAttributionRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ReviewAttributionResponse.FromString,
+                _registered_method=True)
+        self.GetAgreement = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/GetAgreement',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAgreementRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAgreementResponse.FromString,
+                _registered_method=True)
+        self.GetContamination = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/GetContamination',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetContaminationRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetContaminationResponse.FromString,
+                _registered_method=True)
+        self.GetProcessMetrics = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/GetProcessMetrics',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetProcessMetricsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetProcessMetricsResponse.FromString,
+                _registered_method=True)
+        self.CreateRelease = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/CreateRelease',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CreateReleaseRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CreateReleaseResponse.FromString,
+                _registered_method=True)
+        self.GetRelease = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/GetRelease',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetReleaseRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetReleaseResponse.FromString,
+                _registered_method=True)
+        self.ListReleases = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/ListReleases',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ListReleasesRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ListReleasesResponse.FromString,
+                _registered_method=True)
+        self.ExportLeaderboard = channel.unary_stream(
+                '/firetrial.analyzer.v1.AnalyzerService/ExportLeaderboard',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportLeaderboardRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportLeaderboardResponse.FromString,
+                _registered_method=True)
+        self.ExportTrajectories = channel.unary_stream(
+                '/firetrial.analyzer.v1.AnalyzerService/ExportTrajectories',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportTrajectoriesRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportTrajectoriesResponse.FromString,
+                _registered_method=True)
 
 
 class AnalyzerServiceServicer:
-    """Owns analyses and reports.
+    """Owns analyses, attributions, reports, releases and leaderboards.
     """
 
     def GetReport(self, request, context):
@@ -92,8 +152,88 @@ class AnalyzerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenderRun(self, request, context):
+        """The page of one run: its claims, their attribution and its trajectory, in chunks.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchExperiment(self, request, context):
+        """What happens to an experiment at every stage: what is known of it now, then each fact as it is told,
+        until its report is complete or has failed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetAnalysis(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetAttribution(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReviewAttribution(self, request, context):
+        """Keeps what a person says of one claim's attribution; a reviewer's later word replaces the earlier.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetAgreement(self, request, context):
+        """How far attributions and reviews agree, over one experiment or all of them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetContamination(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetProcessMetrics(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateRelease(self, request, context):
+        """Freezes tasks, judge, prompts, taxonomy and prices under a name. The same again changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetRelease(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReleases(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportLeaderboard(self, request, context):
+        """The leaderboard of a release or of one experiment, as firetrial.leaderboard/1 in JSON with its checksum.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExportTrajectories(self, request, context):
+        """(task, trajectory, reward) of each run that counts, as JSON lines or Parquet.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -121,10 +261,70 @@ def add_AnalyzerServiceServicer_to_server(servicer, server):
                     request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderReportRequest.FromString,
                     response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderReportResponse.SerializeToString,
             ),
+            'RenderRun': grpc.unary_stream_rpc_method_handler(
+                    servicer.RenderRun,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderRunRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderRunResponse.SerializeToString,
+            ),
+            'WatchExperiment': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchExperiment,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.WatchExperimentRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.WatchExperimentResponse.SerializeToString,
+            ),
             'GetAnalysis': grpc.unary_unary_rpc_method_handler(
                     servicer.GetAnalysis,
                     request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisRequest.FromString,
                     response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisResponse.SerializeToString,
+            ),
+            'GetAttribution': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAttribution,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionResponse.SerializeToString,
+            ),
+            'ReviewAttribution': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReviewAttribution,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ReviewAttributionRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ReviewAttributionResponse.SerializeToString,
+            ),
+            'GetAgreement': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetAgreement,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAgreementRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAgreementResponse.SerializeToString,
+            ),
+            'GetContamination': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetContamination,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetContaminationRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetContaminationResponse.SerializeToString,
+            ),
+            'GetProcessMetrics': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProcessMetrics,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetProcessMetricsRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetProcessMetricsResponse.SerializeToString,
+            ),
+            'CreateRelease': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateRelease,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CreateReleaseRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CreateReleaseResponse.SerializeToString,
+            ),
+            'GetRelease': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetRelease,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetReleaseRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetReleaseResponse.SerializeToString,
+            ),
+            'ListReleases': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReleases,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ListReleasesRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ListReleasesResponse.SerializeToString,
+            ),
+            'ExportLeaderboard': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportLeaderboard,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportLeaderboardRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportLeaderboardResponse.SerializeToString,
+            ),
+            'ExportTrajectories': grpc.unary_stream_rpc_method_handler(
+                    servicer.ExportTrajectories,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportTrajectoriesRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportTrajectoriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -135,7 +335,7 @@ def add_AnalyzerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AnalyzerService:
-    """Owns analyses and reports.
+    """Owns analyses, attributions, reports, releases and leaderboards.
     """
 
     @staticmethod
@@ -247,6 +447,60 @@ class AnalyzerService:
             _registered_method=True)
 
     @staticmethod
+    def RenderRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/RenderRun',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderRunRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.RenderRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchExperiment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/WatchExperiment',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.WatchExperimentRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.WatchExperimentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def GetAnalysis(request,
             target,
             options=(),
@@ -263,6 +517,276 @@ class AnalyzerService:
             '/firetrial.analyzer.v1.AnalyzerService/GetAnalysis',
             firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisRequest.SerializeToString,
             firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAttribution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/GetAttribution',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReviewAttribution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/ReviewAttribution',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ReviewAttributionRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ReviewAttributionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetAgreement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/GetAgreement',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAgreementRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAgreementResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetContamination(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/GetContamination',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetContaminationRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetContaminationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProcessMetrics(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/GetProcessMetrics',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetProcessMetricsRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetProcessMetricsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateRelease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/CreateRelease',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CreateReleaseRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CreateReleaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetRelease(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/GetRelease',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetReleaseRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetReleaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReleases(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/ListReleases',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ListReleasesRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ListReleasesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportLeaderboard(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/ExportLeaderboard',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportLeaderboardRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportLeaderboardResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ExportTrajectories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/ExportTrajectories',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportTrajectoriesRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.ExportTrajectoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AnalyzerServiceStub:
-    """Owns analyses and reports."""
+    """Owns analyses, attributions, reports, releases and leaderboards."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -39,11 +39,32 @@ class AnalyzerServiceStub:
     """The report as it is now, then each change, until it is complete or has failed."""
     RenderReport: _grpc.UnaryStreamMultiCallable[_analyzer_service_pb2.RenderReportRequest, _analyzer_service_pb2.RenderReportResponse]
     """The report over the runs that have ended so far, in one format, in chunks."""
+    RenderRun: _grpc.UnaryStreamMultiCallable[_analyzer_service_pb2.RenderRunRequest, _analyzer_service_pb2.RenderRunResponse]
+    """The page of one run: its claims, their attribution and its trajectory, in chunks."""
+    WatchExperiment: _grpc.UnaryStreamMultiCallable[_analyzer_service_pb2.WatchExperimentRequest, _analyzer_service_pb2.WatchExperimentResponse]
+    """What happens to an experiment at every stage: what is known of it now, then each fact as it is told,
+    until its report is complete or has failed.
+    """
     GetAnalysis: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAnalysisRequest, _analyzer_service_pb2.GetAnalysisResponse]
+    GetAttribution: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAttributionRequest, _analyzer_service_pb2.GetAttributionResponse]
+    ReviewAttribution: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.ReviewAttributionRequest, _analyzer_service_pb2.ReviewAttributionResponse]
+    """Keeps what a person says of one claim's attribution; a reviewer's later word replaces the earlier."""
+    GetAgreement: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAgreementRequest, _analyzer_service_pb2.GetAgreementResponse]
+    """How far attributions and reviews agree, over one experiment or all of them."""
+    GetContamination: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetContaminationRequest, _analyzer_service_pb2.GetContaminationResponse]
+    GetProcessMetrics: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetProcessMetricsRequest, _analyzer_service_pb2.GetProcessMetricsResponse]
+    CreateRelease: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.CreateReleaseRequest, _analyzer_service_pb2.CreateReleaseResponse]
+    """Freezes tasks, judge, prompts, taxonomy and prices under a name. The same again changes nothing."""
+    GetRelease: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetReleaseRequest, _analyzer_service_pb2.GetReleaseResponse]
+    ListReleases: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.ListReleasesRequest, _analyzer_service_pb2.ListReleasesResponse]
+    ExportLeaderboard: _grpc.UnaryStreamMultiCallable[_analyzer_service_pb2.ExportLeaderboardRequest, _analyzer_service_pb2.ExportLeaderboardResponse]
+    """The leaderboard of a release or of one experiment, as firetrial.leaderboard/1 in JSON with its checksum."""
+    ExportTrajectories: _grpc.UnaryStreamMultiCallable[_analyzer_service_pb2.ExportTrajectoriesRequest, _analyzer_service_pb2.ExportTrajectoriesResponse]
+    """(task, trajectory, reward) of each run that counts, as JSON lines or Parquet."""
 
 @_typing.type_check_only
 class AnalyzerServiceAsyncStub(AnalyzerServiceStub):
-    """Owns analyses and reports."""
+    """Owns analyses, attributions, reports, releases and leaderboards."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetReport: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetReportRequest, _analyzer_service_pb2.GetReportResponse]  # type: ignore[assignment]
@@ -52,10 +73,31 @@ class AnalyzerServiceAsyncStub(AnalyzerServiceStub):
     """The report as it is now, then each change, until it is complete or has failed."""
     RenderReport: _aio.UnaryStreamMultiCallable[_analyzer_service_pb2.RenderReportRequest, _analyzer_service_pb2.RenderReportResponse]  # type: ignore[assignment]
     """The report over the runs that have ended so far, in one format, in chunks."""
+    RenderRun: _aio.UnaryStreamMultiCallable[_analyzer_service_pb2.RenderRunRequest, _analyzer_service_pb2.RenderRunResponse]  # type: ignore[assignment]
+    """The page of one run: its claims, their attribution and its trajectory, in chunks."""
+    WatchExperiment: _aio.UnaryStreamMultiCallable[_analyzer_service_pb2.WatchExperimentRequest, _analyzer_service_pb2.WatchExperimentResponse]  # type: ignore[assignment]
+    """What happens to an experiment at every stage: what is known of it now, then each fact as it is told,
+    until its report is complete or has failed.
+    """
     GetAnalysis: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAnalysisRequest, _analyzer_service_pb2.GetAnalysisResponse]  # type: ignore[assignment]
+    GetAttribution: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAttributionRequest, _analyzer_service_pb2.GetAttributionResponse]  # type: ignore[assignment]
+    ReviewAttribution: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.ReviewAttributionRequest, _analyzer_service_pb2.ReviewAttributionResponse]  # type: ignore[assignment]
+    """Keeps what a person says of one claim's attribution; a reviewer's later word replaces the earlier."""
+    GetAgreement: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAgreementRequest, _analyzer_service_pb2.GetAgreementResponse]  # type: ignore[assignment]
+    """How far attributions and reviews agree, over one experiment or all of them."""
+    GetContamination: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetContaminationRequest, _analyzer_service_pb2.GetContaminationResponse]  # type: ignore[assignment]
+    GetProcessMetrics: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetProcessMetricsRequest, _analyzer_service_pb2.GetProcessMetricsResponse]  # type: ignore[assignment]
+    CreateRelease: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.CreateReleaseRequest, _analyzer_service_pb2.CreateReleaseResponse]  # type: ignore[assignment]
+    """Freezes tasks, judge, prompts, taxonomy and prices under a name. The same again changes nothing."""
+    GetRelease: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetReleaseRequest, _analyzer_service_pb2.GetReleaseResponse]  # type: ignore[assignment]
+    ListReleases: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.ListReleasesRequest, _analyzer_service_pb2.ListReleasesResponse]  # type: ignore[assignment]
+    ExportLeaderboard: _aio.UnaryStreamMultiCallable[_analyzer_service_pb2.ExportLeaderboardRequest, _analyzer_service_pb2.ExportLeaderboardResponse]  # type: ignore[assignment]
+    """The leaderboard of a release or of one experiment, as firetrial.leaderboard/1 in JSON with its checksum."""
+    ExportTrajectories: _aio.UnaryStreamMultiCallable[_analyzer_service_pb2.ExportTrajectoriesRequest, _analyzer_service_pb2.ExportTrajectoriesResponse]  # type: ignore[assignment]
+    """(task, trajectory, reward) of each run that counts, as JSON lines or Parquet."""
 
 class AnalyzerServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Owns analyses and reports."""
+    """Owns analyses, attributions, reports, releases and leaderboards."""
 
     @_abc_1.abstractmethod
     def GetReport(
@@ -88,10 +130,103 @@ class AnalyzerServiceServicer(metaclass=_abc_1.ABCMeta):
         """The report over the runs that have ended so far, in one format, in chunks."""
 
     @_abc_1.abstractmethod
+    def RenderRun(
+        self,
+        request: _analyzer_service_pb2.RenderRunRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_analyzer_service_pb2.RenderRunResponse], _abc.AsyncIterator[_analyzer_service_pb2.RenderRunResponse]]:
+        """The page of one run: its claims, their attribution and its trajectory, in chunks."""
+
+    @_abc_1.abstractmethod
+    def WatchExperiment(
+        self,
+        request: _analyzer_service_pb2.WatchExperimentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_analyzer_service_pb2.WatchExperimentResponse], _abc.AsyncIterator[_analyzer_service_pb2.WatchExperimentResponse]]:
+        """What happens to an experiment at every stage: what is known of it now, then each fact as it is told,
+        until its report is complete or has failed.
+        """
+
+    @_abc_1.abstractmethod
     def GetAnalysis(
         self,
         request: _analyzer_service_pb2.GetAnalysisRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_analyzer_service_pb2.GetAnalysisResponse, _abc.Awaitable[_analyzer_service_pb2.GetAnalysisResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def GetAttribution(
+        self,
+        request: _analyzer_service_pb2.GetAttributionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.GetAttributionResponse, _abc.Awaitable[_analyzer_service_pb2.GetAttributionResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ReviewAttribution(
+        self,
+        request: _analyzer_service_pb2.ReviewAttributionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.ReviewAttributionResponse, _abc.Awaitable[_analyzer_service_pb2.ReviewAttributionResponse]]:
+        """Keeps what a person says of one claim's attribution; a reviewer's later word replaces the earlier."""
+
+    @_abc_1.abstractmethod
+    def GetAgreement(
+        self,
+        request: _analyzer_service_pb2.GetAgreementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.GetAgreementResponse, _abc.Awaitable[_analyzer_service_pb2.GetAgreementResponse]]:
+        """How far attributions and reviews agree, over one experiment or all of them."""
+
+    @_abc_1.abstractmethod
+    def GetContamination(
+        self,
+        request: _analyzer_service_pb2.GetContaminationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.GetContaminationResponse, _abc.Awaitable[_analyzer_service_pb2.GetContaminationResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def GetProcessMetrics(
+        self,
+        request: _analyzer_service_pb2.GetProcessMetricsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.GetProcessMetricsResponse, _abc.Awaitable[_analyzer_service_pb2.GetProcessMetricsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def CreateRelease(
+        self,
+        request: _analyzer_service_pb2.CreateReleaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.CreateReleaseResponse, _abc.Awaitable[_analyzer_service_pb2.CreateReleaseResponse]]:
+        """Freezes tasks, judge, prompts, taxonomy and prices under a name. The same again changes nothing."""
+
+    @_abc_1.abstractmethod
+    def GetRelease(
+        self,
+        request: _analyzer_service_pb2.GetReleaseRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.GetReleaseResponse, _abc.Awaitable[_analyzer_service_pb2.GetReleaseResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListReleases(
+        self,
+        request: _analyzer_service_pb2.ListReleasesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.ListReleasesResponse, _abc.Awaitable[_analyzer_service_pb2.ListReleasesResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ExportLeaderboard(
+        self,
+        request: _analyzer_service_pb2.ExportLeaderboardRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_analyzer_service_pb2.ExportLeaderboardResponse], _abc.AsyncIterator[_analyzer_service_pb2.ExportLeaderboardResponse]]:
+        """The leaderboard of a release or of one experiment, as firetrial.leaderboard/1 in JSON with its checksum."""
+
+    @_abc_1.abstractmethod
+    def ExportTrajectories(
+        self,
+        request: _analyzer_service_pb2.ExportTrajectoriesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_analyzer_service_pb2.ExportTrajectoriesResponse], _abc.AsyncIterator[_analyzer_service_pb2.ExportTrajectoriesResponse]]:
+        """(task, trajectory, reward) of each run that counts, as JSON lines or Parquet."""
 
 def add_AnalyzerServiceServicer_to_server(servicer: AnalyzerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -104,6 +104,8 @@ class Grade(_message.Message):
     GRADED_AT_FIELD_NUMBER: _builtins.int
     CONFIG_HASH_FIELD_NUMBER: _builtins.int
     USAGE_FIELD_NUMBER: _builtins.int
+    FLAGS_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"g-" and a hash of submission, rubric and judge configuration."""
     rubric_sha256: _builtins.str
@@ -134,6 +136,14 @@ class Grade(_message.Message):
     def graded_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def usage(self) -> _judgement_pb2.JudgeUsage: ...
+    @_builtins.property
+    def flags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Facts that a reader of the grade must know, for example "judge_manipulation"."""
+
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The same in words, one line each."""
+
     def __init__(
         self,
         *,
@@ -152,10 +162,12 @@ class Grade(_message.Message):
         graded_at: _timestamp_pb2.Timestamp | None = ...,
         config_hash: _builtins.str = ...,
         usage: _judgement_pb2.JudgeUsage | None = ...,
+        flags: _abc.Iterable[_builtins.str] | None = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "graded_at", b"graded_at", "passed", b"passed", "score", b"score", "strict", b"strict", "usage", b"usage", "valid", b"valid"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "conditions", b"conditions", "config_hash", b"config_hash", "faults", b"faults", "graded_at", b"graded_at", "id", b"id", "leaves", b"leaves", "passed", b"passed", "rubric_sha256", b"rubric_sha256", "score", b"score", "score_by_category", b"score_by_category", "strict", b"strict", "submission_sha256", b"submission_sha256", "usage", b"usage", "valid", b"valid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_passed", b"_passed", "_score", b"_score", "_strict", b"_strict", "_valid", b"_valid", "almost", b"almost", "conditions", b"conditions", "config_hash", b"config_hash", "faults", b"faults", "flags", b"flags", "graded_at", b"graded_at", "id", b"id", "leaves", b"leaves", "notes", b"notes", "passed", b"passed", "rubric_sha256", b"rubric_sha256", "score", b"score", "score_by_category", b"score_by_category", "strict", b"strict", "submission_sha256", b"submission_sha256", "usage", b"usage", "valid", b"valid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__almost: _TypeAlias = _typing.Literal["almost"]  # noqa: Y015
     _WhichOneofArgType__almost: _TypeAlias = _typing.Literal["_almost", b"_almost"]  # noqa: Y015
@@ -212,11 +224,18 @@ class LeafGrade(_message.Message):
     RATIONALE_FIELD_NUMBER: _builtins.int
     EVIDENCE_FIELD_NUMBER: _builtins.int
     READING_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    VOTES_FIELD_NUMBER: _builtins.int
+    FLIP_RATE_FIELD_NUMBER: _builtins.int
     node_id: _builtins.str
     state: Global___LeafState.ValueType
     score: _builtins.float
     """0 to 1, for leaves graded in parts."""
     rationale: _builtins.str
+    answer: _builtins.str
+    """The judge's answer in the question's own words, for example "yes" or "partly"; empty where it gave none."""
+    flip_rate: _builtins.float
+    """Share of the votes that differ from the state, 0 to 1; unset where there was one vote."""
     @_builtins.property
     def evidence(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Files of the submission, with the lines that were read: "code/train.py:10-42"."""
@@ -224,6 +243,10 @@ class LeafGrade(_message.Message):
     @_builtins.property
     def reading(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Everything that the judge was shown for this question, in the same form."""
+
+    @_builtins.property
+    def votes(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeafVote]:
+        """What each judge of the panel said, each time; empty where one judged once."""
 
     def __init__(
         self,
@@ -234,13 +257,51 @@ class LeafGrade(_message.Message):
         rationale: _builtins.str = ...,
         evidence: _abc.Iterable[_builtins.str] | None = ...,
         reading: _abc.Iterable[_builtins.str] | None = ...,
+        answer: _builtins.str = ...,
+        votes: _abc.Iterable[Global___LeafVote] | None = ...,
+        flip_rate: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "score", b"score"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "flip_rate", b"flip_rate", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_score", b"_score", "evidence", b"evidence", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "answer", b"answer", "evidence", b"evidence", "flip_rate", b"flip_rate", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "state", b"state", "votes", b"votes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__flip_rate: _TypeAlias = _typing.Literal["flip_rate"]  # noqa: Y015
+    _WhichOneofArgType__flip_rate: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate"]  # noqa: Y015
     _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
     _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__flip_rate) -> _WhichOneofReturnType__flip_rate | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
 
 Global___LeafGrade: _TypeAlias = LeafGrade  # noqa: Y015
+
+@_typing.final
+class LeafVote(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JUDGE_FIELD_NUMBER: _builtins.int
+    REPEAT_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    ANSWER_FIELD_NUMBER: _builtins.int
+    judge: _builtins.str
+    """The judge's model."""
+    repeat: _builtins.int
+    """1-based."""
+    state: Global___LeafState.ValueType
+    answer: _builtins.str
+    def __init__(
+        self,
+        *,
+        judge: _builtins.str = ...,
+        repeat: _builtins.int = ...,
+        state: Global___LeafState.ValueType = ...,
+        answer: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "judge", b"judge", "repeat", b"repeat", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LeafVote: _TypeAlias = LeafVote  # noqa: Y015

@@ -54,6 +54,8 @@ class Task(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     PAPER_ID_FIELD_NUMBER: _builtins.int
     HAS_TRUTH_FIELD_NUMBER: _builtins.int
+    DIFFICULTY_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Slug and content hash, for example "label-noise-knn-3f2a9c1b04d7"."""
     version: _builtins.str
@@ -68,6 +70,8 @@ class Task(_message.Message):
     """The paper's id; empty for tasks that were imported."""
     has_truth: _builtins.bool
     """False where no ground truth was found: the task can be run but not judged."""
+    published: _builtins.str
+    """When the paper could first be read: YYYY, YYYY-MM or YYYY-MM-DD; empty where it is unknown."""
     @_builtins.property
     def data(self) -> _artifact_pb2.ArtifactRef:
         """A tar of the files that the agent finds under data/; unset where there are none."""
@@ -82,6 +86,10 @@ class Task(_message.Message):
 
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def difficulty(self) -> Global___Difficulty:
+        """Unset where nobody rated it."""
+
     def __init__(
         self,
         *,
@@ -97,14 +105,43 @@ class Task(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         paper_id: _builtins.str = ...,
         has_truth: _builtins.bool = ...,
+        difficulty: Global___Difficulty | None = ...,
+        published: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "truth", b"truth"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "truth", b"truth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "origin", b"origin", "paper_id", b"paper_id", "question", b"question", "truth", b"truth", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "truth", b"truth", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Task: _TypeAlias = Task  # noqa: Y015
+
+@_typing.final
+class Difficulty(_message.Message):
+    """Three axes from 1 to 3; a sum of 3 or 4 is easy, 5 or 6 medium, 7 to 9 hard."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONCEPTUAL_DECOMPOSITION_FIELD_NUMBER: _builtins.int
+    CONFOUND_CONTROL_FIELD_NUMBER: _builtins.int
+    ANALYSIS_COMPLEXITY_FIELD_NUMBER: _builtins.int
+    conceptual_decomposition: _builtins.int
+    confound_control: _builtins.int
+    analysis_complexity: _builtins.int
+    def __init__(
+        self,
+        *,
+        conceptual_decomposition: _builtins.int = ...,
+        confound_control: _builtins.int = ...,
+        analysis_complexity: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis_complexity", b"analysis_complexity", "conceptual_decomposition", b"conceptual_decomposition", "confound_control", b"confound_control"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Difficulty: _TypeAlias = Difficulty  # noqa: Y015
 
 @_typing.final
 class GroundTruth(_message.Message):

@@ -36,6 +36,10 @@ class Plan(_message.Message):
     MAX_TASKS_FIELD_NUMBER: _builtins.int
     MAX_ATTEMPTS_FIELD_NUMBER: _builtins.int
     MODEL_FIELD_NUMBER: _builtins.int
+    PROBE_FIELD_NUMBER: _builtins.int
+    MAX_COST_USD_FIELD_NUMBER: _builtins.int
+    AT_ONCE_FIELD_NUMBER: _builtins.int
+    RELEASE_FIELD_NUMBER: _builtins.int
     repeats: _builtins.int
     """Runs of each agent on each task, 1 to 100."""
     pool: _builtins.str
@@ -46,6 +50,14 @@ class Plan(_message.Message):
     """Attempts of a run whose infrastructure fails, 1 to 10. 0 means 3. An agent's failure is never retried."""
     model: _builtins.str
     """The model the agents use, as part of a run's identity. Empty for agents that use none."""
+    probe: _builtins.str
+    """The id of the agent that answers from the model's memory alone; its scores are shown against the others'."""
+    max_cost_usd: _builtins.float
+    """What all runs of the experiment may spend through the model gateway. Unset: no cap."""
+    at_once: _builtins.int
+    """Runs of the experiment that may run at the same time. 0 means as many as the pool has slots for."""
+    release: _builtins.str
+    """The release whose tasks and judge these are; empty where the experiment belongs to none."""
     @_builtins.property
     def agents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Agent ids ("name@hash") as SubmitAgent returned them. At least one."""
@@ -65,12 +77,18 @@ class Plan(_message.Message):
         max_tasks: _builtins.int = ...,
         max_attempts: _builtins.int = ...,
         model: _builtins.str = ...,
+        probe: _builtins.str = ...,
+        max_cost_usd: _builtins.float | None = ...,
+        at_once: _builtins.int = ...,
+        release: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["judge", b"judge", "limits", b"limits"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "judge", b"judge", "limits", b"limits", "max_cost_usd", b"max_cost_usd"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "judge", b"judge", "limits", b"limits", "max_attempts", b"max_attempts", "max_tasks", b"max_tasks", "model", b"model", "pool", b"pool", "repeats", b"repeats"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "agents", b"agents", "at_once", b"at_once", "judge", b"judge", "limits", b"limits", "max_attempts", b"max_attempts", "max_cost_usd", b"max_cost_usd", "max_tasks", b"max_tasks", "model", b"model", "pool", b"pool", "probe", b"probe", "release", b"release", "repeats", b"repeats"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__max_cost_usd: _TypeAlias = _typing.Literal["max_cost_usd"]  # noqa: Y015
+    _WhichOneofArgType__max_cost_usd: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_cost_usd) -> _WhichOneofReturnType__max_cost_usd | None: ...
 
 Global___Plan: _TypeAlias = Plan  # noqa: Y015
 
@@ -80,12 +98,35 @@ class Limits(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class ModelCallsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     WALL_TIME_FIELD_NUMBER: _builtins.int
     MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     CPUS_FIELD_NUMBER: _builtins.int
     PROCESSES_FIELD_NUMBER: _builtins.int
     OUTPUT_BYTES_FIELD_NUMBER: _builtins.int
     DISK_BYTES_FIELD_NUMBER: _builtins.int
+    MODEL_TOKENS_FIELD_NUMBER: _builtins.int
+    MODEL_COST_USD_FIELD_NUMBER: _builtins.int
+    MODEL_CALLS_FIELD_NUMBER: _builtins.int
     memory_bytes: _builtins.int
     cpus: _builtins.float
     """Cores, for example 1.5."""
@@ -94,9 +135,17 @@ class Limits(_message.Message):
     """Standard output and standard error together."""
     disk_bytes: _builtins.int
     """What the workspace may hold."""
+    model_tokens: _builtins.int
+    """Tokens, prompt and completion together, through the model gateway. 0: no cap."""
+    model_cost_usd: _builtins.float
+    """What the model gateway may spend. Unset: no cap."""
     @_builtins.property
     def wall_time(self) -> _duration_pb2.Duration:
         """The clock starts when the agent's process starts, not when the run is queued."""
+
+    @_builtins.property
+    def model_calls(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
+        """Calls by the model's name; "*" speaks for each model that is not named. No entry: no cap."""
 
     def __init__(
         self,
@@ -107,12 +156,17 @@ class Limits(_message.Message):
         processes: _builtins.int = ...,
         output_bytes: _builtins.int = ...,
         disk_bytes: _builtins.int = ...,
+        model_tokens: _builtins.int = ...,
+        model_cost_usd: _builtins.float | None = ...,
+        model_calls: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["wall_time", b"wall_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd", "model_cost_usd", b"model_cost_usd", "wall_time", b"wall_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpus", b"cpus", "disk_bytes", b"disk_bytes", "memory_bytes", b"memory_bytes", "output_bytes", b"output_bytes", "processes", b"processes", "wall_time", b"wall_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd", "cpus", b"cpus", "disk_bytes", b"disk_bytes", "memory_bytes", b"memory_bytes", "model_calls", b"model_calls", "model_cost_usd", b"model_cost_usd", "model_tokens", b"model_tokens", "output_bytes", b"output_bytes", "processes", b"processes", "wall_time", b"wall_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__model_cost_usd: _TypeAlias = _typing.Literal["model_cost_usd"]  # noqa: Y015
+    _WhichOneofArgType__model_cost_usd: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_cost_usd) -> _WhichOneofReturnType__model_cost_usd | None: ...
 
 Global___Limits: _TypeAlias = Limits  # noqa: Y015
 

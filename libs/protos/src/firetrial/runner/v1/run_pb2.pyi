@@ -23,6 +23,32 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _Provenance:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ProvenanceEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Provenance.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PROVENANCE_UNSPECIFIED: _Provenance.ValueType  # 0
+    """Same as PROVENANCE_HERE."""
+    PROVENANCE_HERE: _Provenance.ValueType  # 1
+    PROVENANCE_ELSEWHERE: _Provenance.ValueType  # 2
+    """Made elsewhere, with a trajectory that was imported."""
+    PROVENANCE_SELF_REPORTED: _Provenance.ValueType  # 3
+    """A conclusion alone, as its maker tells it."""
+
+class Provenance(_Provenance, metaclass=_ProvenanceEnumTypeWrapper):
+    """Where a run was made."""
+
+PROVENANCE_UNSPECIFIED: Provenance.ValueType  # 0
+"""Same as PROVENANCE_HERE."""
+PROVENANCE_HERE: Provenance.ValueType  # 1
+PROVENANCE_ELSEWHERE: Provenance.ValueType  # 2
+"""Made elsewhere, with a trajectory that was imported."""
+PROVENANCE_SELF_REPORTED: Provenance.ValueType  # 3
+"""A conclusion alone, as its maker tells it."""
+Global___Provenance: _TypeAlias = Provenance  # noqa: Y015
+
 class _RunState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -131,6 +157,9 @@ class Run(_message.Message):
     ENDED_AT_FIELD_NUMBER: _builtins.int
     SUPERSEDED_FIELD_NUMBER: _builtins.int
     LIMITS_FIELD_NUMBER: _builtins.int
+    PROVENANCE_FIELD_NUMBER: _builtins.int
+    LACKING_FIELD_NUMBER: _builtins.int
+    CONTACTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"r-" and a hash of experiment, task, agent, model, limits, repeat and attempt."""
     experiment_id: _builtins.str
@@ -153,6 +182,7 @@ class Run(_message.Message):
     cancel_requested: _builtins.bool
     superseded: _builtins.bool
     """True where another attempt follows this one, so that it does not count."""
+    provenance: Global___Provenance.ValueType
     @_builtins.property
     def exit(self) -> Global___Exit:
         """How the agent's process ended; unset while it has not."""
@@ -178,6 +208,14 @@ class Run(_message.Message):
     @_builtins.property
     def limits(self) -> _plan_pb2.Limits:
         """What the run may use, as asked for."""
+
+    @_builtins.property
+    def lacking(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What an imported run does not tell, for example "usage" or "trajectory"."""
+
+    @_builtins.property
+    def contacts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Contact]:
+        """Hosts outside that the run spoke to or tried to."""
 
     def __init__(
         self,
@@ -205,14 +243,45 @@ class Run(_message.Message):
         ended_at: _timestamp_pb2.Timestamp | None = ...,
         superseded: _builtins.bool = ...,
         limits: _plan_pb2.Limits | None = ...,
+        provenance: Global___Provenance.ValueType = ...,
+        lacking: _abc.Iterable[_builtins.str] | None = ...,
+        contacts: _abc.Iterable[Global___Contact] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "conclusion", b"conclusion", "ended_at", b"ended_at", "exit", b"exit", "limits", b"limits", "queued_at", b"queued_at", "started_at", b"started_at", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "conclusion", b"conclusion", "ended_at", b"ended_at", "exit", b"exit", "experiment_id", b"experiment_id", "id", b"id", "limits", b"limits", "model", b"model", "outcome", b"outcome", "pool", b"pool", "queued_at", b"queued_at", "reason", b"reason", "repeat", b"repeat", "started_at", b"started_at", "state", b"state", "superseded", b"superseded", "task_id", b"task_id", "trajectory_chunks", b"trajectory_chunks", "trajectory_prefix", b"trajectory_prefix", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "conclusion", b"conclusion", "contacts", b"contacts", "ended_at", b"ended_at", "exit", b"exit", "experiment_id", b"experiment_id", "id", b"id", "lacking", b"lacking", "limits", b"limits", "model", b"model", "outcome", b"outcome", "pool", b"pool", "provenance", b"provenance", "queued_at", b"queued_at", "reason", b"reason", "repeat", b"repeat", "started_at", b"started_at", "state", b"state", "superseded", b"superseded", "task_id", b"task_id", "trajectory_chunks", b"trajectory_chunks", "trajectory_prefix", b"trajectory_prefix", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Run: _TypeAlias = Run  # noqa: Y015
+
+@_typing.final
+class Contact(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HOST_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    REQUESTS_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    host: _builtins.str
+    bytes: _builtins.int
+    requests: _builtins.int
+    refused: _builtins.bool
+    def __init__(
+        self,
+        *,
+        host: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+        requests: _builtins.int = ...,
+        refused: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "host", b"host", "refused", b"refused", "requests", b"requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Contact: _TypeAlias = Contact  # noqa: Y015
 
 @_typing.final
 class Exit(_message.Message):
@@ -252,6 +321,12 @@ class Usage(_message.Message):
     STEPS_FIELD_NUMBER: _builtins.int
     COST_USD_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
+    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    MODEL_CALLS_FIELD_NUMBER: _builtins.int
+    UNPRICED_CALLS_FIELD_NUMBER: _builtins.int
+    GPU_TIME_FIELD_NUMBER: _builtins.int
     max_rss_bytes: _builtins.int
     output_bytes: _builtins.int
     steps: _builtins.int
@@ -259,12 +334,23 @@ class Usage(_message.Message):
     cost_usd: _builtins.float
     """Unset where the price is unknown, which is not the same as 0."""
     tokens: _builtins.int
+    cached_tokens: _builtins.int
+    """Part of `tokens` that the upstream had cached."""
+    prompt_tokens: _builtins.int
+    completion_tokens: _builtins.int
+    model_calls: _builtins.int
+    """Answered calls through the model gateway, and those of them whose price is unknown."""
+    unpriced_calls: _builtins.int
     @_builtins.property
     def wall_time(self) -> _duration_pb2.Duration:
         """From the start of the agent's process to its end."""
 
     @_builtins.property
     def cpu_time(self) -> _duration_pb2.Duration: ...
+    @_builtins.property
+    def gpu_time(self) -> _duration_pb2.Duration:
+        """GPUs times seconds. Unset where it is unknown."""
+
     def __init__(
         self,
         *,
@@ -275,17 +361,35 @@ class Usage(_message.Message):
         steps: _builtins.int = ...,
         cost_usd: _builtins.float | None = ...,
         tokens: _builtins.int | None = ...,
+        cached_tokens: _builtins.int | None = ...,
+        prompt_tokens: _builtins.int | None = ...,
+        completion_tokens: _builtins.int | None = ...,
+        model_calls: _builtins.int = ...,
+        unpriced_calls: _builtins.int = ...,
+        gpu_time: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "_tokens", b"_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "tokens", b"tokens", "wall_time", b"wall_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "_completion_tokens", b"_completion_tokens", "_cost_usd", b"_cost_usd", "_prompt_tokens", b"_prompt_tokens", "_tokens", b"_tokens", "cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "gpu_time", b"gpu_time", "prompt_tokens", b"prompt_tokens", "tokens", b"tokens", "wall_time", b"wall_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "_tokens", b"_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "max_rss_bytes", b"max_rss_bytes", "output_bytes", b"output_bytes", "steps", b"steps", "tokens", b"tokens", "wall_time", b"wall_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "_completion_tokens", b"_completion_tokens", "_cost_usd", b"_cost_usd", "_prompt_tokens", b"_prompt_tokens", "_tokens", b"_tokens", "cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "gpu_time", b"gpu_time", "max_rss_bytes", b"max_rss_bytes", "model_calls", b"model_calls", "output_bytes", b"output_bytes", "prompt_tokens", b"prompt_tokens", "steps", b"steps", "tokens", b"tokens", "unpriced_calls", b"unpriced_calls", "wall_time", b"wall_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cached_tokens: _TypeAlias = _typing.Literal["cached_tokens"]  # noqa: Y015
+    _WhichOneofArgType__cached_tokens: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__completion_tokens: _TypeAlias = _typing.Literal["completion_tokens"]  # noqa: Y015
+    _WhichOneofArgType__completion_tokens: _TypeAlias = _typing.Literal["_completion_tokens", b"_completion_tokens"]  # noqa: Y015
     _WhichOneofReturnType__cost_usd: _TypeAlias = _typing.Literal["cost_usd"]  # noqa: Y015
     _WhichOneofArgType__cost_usd: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd"]  # noqa: Y015
+    _WhichOneofReturnType__prompt_tokens: _TypeAlias = _typing.Literal["prompt_tokens"]  # noqa: Y015
+    _WhichOneofArgType__prompt_tokens: _TypeAlias = _typing.Literal["_prompt_tokens", b"_prompt_tokens"]  # noqa: Y015
     _WhichOneofReturnType__tokens: _TypeAlias = _typing.Literal["tokens"]  # noqa: Y015
     _WhichOneofArgType__tokens: _TypeAlias = _typing.Literal["_tokens", b"_tokens"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cached_tokens) -> _WhichOneofReturnType__cached_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__completion_tokens) -> _WhichOneofReturnType__completion_tokens | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_usd) -> _WhichOneofReturnType__cost_usd | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_tokens) -> _WhichOneofReturnType__prompt_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens) -> _WhichOneofReturnType__tokens | None: ...
 

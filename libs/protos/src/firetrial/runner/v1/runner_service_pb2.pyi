@@ -38,6 +38,37 @@ RUN_FILE_CONCLUSION: RunFile.ValueType  # 1
 RUN_FILE_ARTIFACTS: RunFile.ValueType  # 2
 Global___RunFile: _TypeAlias = RunFile  # noqa: Y015
 
+class _LogFormat:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LogFormatEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LogFormat.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LOG_FORMAT_UNSPECIFIED: _LogFormat.ValueType  # 0
+    LOG_FORMAT_FIREBENCH: _LogFormat.ValueType  # 1
+    """A run log of the official repository: four header lines, then the agent's own output."""
+    LOG_FORMAT_CODEX: _LogFormat.ValueType  # 2
+    """JSON lines of `codex exec --json`."""
+    LOG_FORMAT_CLAUDE_CODE: _LogFormat.ValueType  # 3
+    """JSON lines of `claude -p --output-format stream-json`."""
+    LOG_FORMAT_ATIF: _LogFormat.ValueType  # 4
+    LOG_FORMAT_CONCLUSION: _LogFormat.ValueType  # 5
+    """The conclusion alone, as text."""
+
+class LogFormat(_LogFormat, metaclass=_LogFormatEnumTypeWrapper): ...
+
+LOG_FORMAT_UNSPECIFIED: LogFormat.ValueType  # 0
+LOG_FORMAT_FIREBENCH: LogFormat.ValueType  # 1
+"""A run log of the official repository: four header lines, then the agent's own output."""
+LOG_FORMAT_CODEX: LogFormat.ValueType  # 2
+"""JSON lines of `codex exec --json`."""
+LOG_FORMAT_CLAUDE_CODE: LogFormat.ValueType  # 3
+"""JSON lines of `claude -p --output-format stream-json`."""
+LOG_FORMAT_ATIF: LogFormat.ValueType  # 4
+LOG_FORMAT_CONCLUSION: LogFormat.ValueType  # 5
+"""The conclusion alone, as text."""
+Global___LogFormat: _TypeAlias = LogFormat  # noqa: Y015
+
 @_typing.final
 class SubmitAgentRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -631,3 +662,150 @@ class GetRunFileResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetRunFileResponse: _TypeAlias = GetRunFileResponse  # noqa: Y015
+
+@_typing.final
+class ListStepsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    FROM_STEP_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    from_step: _builtins.int
+    """First step of the page, 1-based; 0 means 1."""
+    page_size: _builtins.int
+    """1 to 1000; 0 means 100."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        from_step: _builtins.int = ...,
+        page_size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_step", b"from_step", "page_size", b"page_size", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListStepsRequest: _TypeAlias = ListStepsRequest  # noqa: Y015
+
+@_typing.final
+class ListStepsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    NEXT_STEP_FIELD_NUMBER: _builtins.int
+    lines: _builtins.bytes
+    """Steps as JSON lines, whole lines only, at most 1 MiB: fewer steps than asked for where they are long."""
+    total: _builtins.int
+    """Steps that the run has by now."""
+    next_step: _builtins.int
+    """0 on the last page."""
+    def __init__(
+        self,
+        *,
+        lines: _builtins.bytes = ...,
+        total: _builtins.int = ...,
+        next_step: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "next_step", b"next_step", "total", b"total"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListStepsResponse: _TypeAlias = ListStepsResponse  # noqa: Y015
+
+@_typing.final
+class ImportRunRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    HEADER_FIELD_NUMBER: _builtins.int
+    CHUNK_FIELD_NUMBER: _builtins.int
+    chunk: _builtins.bytes
+    """Bytes of the file that the header names."""
+    @_builtins.property
+    def header(self) -> Global___ImportedRun: ...
+    def __init__(
+        self,
+        *,
+        header: Global___ImportedRun | None = ...,
+        chunk: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "header", b"header", "part", b"part"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "header", b"header", "part", b"part"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_part: _TypeAlias = _typing.Literal["header", "chunk"]  # noqa: Y015
+    _WhichOneofArgType_part: _TypeAlias = _typing.Literal["part", b"part"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_part) -> _WhichOneofReturnType_part | None: ...
+
+Global___ImportRunRequest: _TypeAlias = ImportRunRequest  # noqa: Y015
+
+@_typing.final
+class ImportedRun(_message.Message):
+    """What is known of a run that was made elsewhere."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    REPEAT_FIELD_NUMBER: _builtins.int
+    FORMAT_FIELD_NUMBER: _builtins.int
+    FILENAME_FIELD_NUMBER: _builtins.int
+    SLIP_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    agent: _builtins.str
+    """The agent's name where it was made, for example "openhands"; it becomes an agent without a command."""
+    model: _builtins.str
+    repeat: _builtins.int
+    """1-based."""
+    format: Global___LogFormat.ValueType
+    """How the file is to be read."""
+    filename: _builtins.str
+    """The file's name, for people."""
+    @_builtins.property
+    def slip(self) -> _plan_pb2.Slip:
+        """The experiment that the run joins; its plan says how it is judged."""
+
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        model: _builtins.str = ...,
+        repeat: _builtins.int = ...,
+        format: Global___LogFormat.ValueType = ...,
+        filename: _builtins.str = ...,
+        slip: _plan_pb2.Slip | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["slip", b"slip"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "filename", b"filename", "format", b"format", "model", b"model", "repeat", b"repeat", "slip", b"slip", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportedRun: _TypeAlias = ImportedRun  # noqa: Y015
+
+@_typing.final
+class ImportRunResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run: ...
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImportRunResponse: _TypeAlias = ImportRunResponse  # noqa: Y015

@@ -100,6 +100,16 @@ class RunnerServiceStub:
                 request_serializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.GetRunFileRequest.SerializeToString,
                 response_deserializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.GetRunFileResponse.FromString,
                 _registered_method=True)
+        self.ListSteps = channel.unary_unary(
+                '/firetrial.runner.v1.RunnerService/ListSteps',
+                request_serializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ListStepsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ListStepsResponse.FromString,
+                _registered_method=True)
+        self.ImportRun = channel.stream_unary(
+                '/firetrial.runner.v1.RunnerService/ImportRun',
+                request_serializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ImportRunRequest.SerializeToString,
+                response_deserializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ImportRunResponse.FromString,
+                _registered_method=True)
 
 
 class RunnerServiceServicer:
@@ -189,6 +199,21 @@ class RunnerServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSteps(self, request, context):
+        """One page of a run's steps, from any step on, in constant time.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ImportRun(self, request_iterator, context):
+        """Takes a run that was made elsewhere as a finished one: its header first, then its files in chunks.
+        The same run again gives the same id and changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RunnerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -256,6 +281,16 @@ def add_RunnerServiceServicer_to_server(servicer, server):
                     servicer.GetRunFile,
                     request_deserializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.GetRunFileRequest.FromString,
                     response_serializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.GetRunFileResponse.SerializeToString,
+            ),
+            'ListSteps': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSteps,
+                    request_deserializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ListStepsRequest.FromString,
+                    response_serializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ListStepsResponse.SerializeToString,
+            ),
+            'ImportRun': grpc.stream_unary_rpc_method_handler(
+                    servicer.ImportRun,
+                    request_deserializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ImportRunRequest.FromString,
+                    response_serializer=firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ImportRunResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -610,6 +645,60 @@ class RunnerService:
             '/firetrial.runner.v1.RunnerService/GetRunFile',
             firetrial_dot_runner_dot_v1_dot_runner__service__pb2.GetRunFileRequest.SerializeToString,
             firetrial_dot_runner_dot_v1_dot_runner__service__pb2.GetRunFileResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSteps(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.runner.v1.RunnerService/ListSteps',
+            firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ListStepsRequest.SerializeToString,
+            firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ListStepsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ImportRun(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/firetrial.runner.v1.RunnerService/ImportRun',
+            firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ImportRunRequest.SerializeToString,
+            firetrial_dot_runner_dot_v1_dot_runner__service__pb2.ImportRunResponse.FromString,
             options,
             channel_credentials,
             insecure,

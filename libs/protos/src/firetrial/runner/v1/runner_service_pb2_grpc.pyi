@@ -51,6 +51,12 @@ class RunnerServiceStub:
     """Steps of a run's trajectory in order; with `follow` also those to come, until the run has ended."""
     GetRunFile: _grpc.UnaryStreamMultiCallable[_runner_service_pb2.GetRunFileRequest, _runner_service_pb2.GetRunFileResponse]
     """A run's conclusion or artifacts, in chunks."""
+    ListSteps: _grpc.UnaryUnaryMultiCallable[_runner_service_pb2.ListStepsRequest, _runner_service_pb2.ListStepsResponse]
+    """One page of a run's steps, from any step on, in constant time."""
+    ImportRun: _grpc.StreamUnaryMultiCallable[_runner_service_pb2.ImportRunRequest, _runner_service_pb2.ImportRunResponse]
+    """Takes a run that was made elsewhere as a finished one: its header first, then its files in chunks.
+    The same run again gives the same id and changes nothing.
+    """
 
 @_typing.type_check_only
 class RunnerServiceAsyncStub(RunnerServiceStub):
@@ -75,6 +81,12 @@ class RunnerServiceAsyncStub(RunnerServiceStub):
     """Steps of a run's trajectory in order; with `follow` also those to come, until the run has ended."""
     GetRunFile: _aio.UnaryStreamMultiCallable[_runner_service_pb2.GetRunFileRequest, _runner_service_pb2.GetRunFileResponse]  # type: ignore[assignment]
     """A run's conclusion or artifacts, in chunks."""
+    ListSteps: _aio.UnaryUnaryMultiCallable[_runner_service_pb2.ListStepsRequest, _runner_service_pb2.ListStepsResponse]  # type: ignore[assignment]
+    """One page of a run's steps, from any step on, in constant time."""
+    ImportRun: _aio.StreamUnaryMultiCallable[_runner_service_pb2.ImportRunRequest, _runner_service_pb2.ImportRunResponse]  # type: ignore[assignment]
+    """Takes a run that was made elsewhere as a finished one: its header first, then its files in chunks.
+    The same run again gives the same id and changes nothing.
+    """
 
 class RunnerServiceServicer(metaclass=_abc_1.ABCMeta):
     """Owns agents, experiments, runs, trajectories and artifacts."""
@@ -174,5 +186,23 @@ class RunnerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_runner_service_pb2.GetRunFileResponse], _abc.AsyncIterator[_runner_service_pb2.GetRunFileResponse]]:
         """A run's conclusion or artifacts, in chunks."""
+
+    @_abc_1.abstractmethod
+    def ListSteps(
+        self,
+        request: _runner_service_pb2.ListStepsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runner_service_pb2.ListStepsResponse, _abc.Awaitable[_runner_service_pb2.ListStepsResponse]]:
+        """One page of a run's steps, from any step on, in constant time."""
+
+    @_abc_1.abstractmethod
+    def ImportRun(
+        self,
+        request_iterator: _MaybeAsyncIterator[_runner_service_pb2.ImportRunRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_runner_service_pb2.ImportRunResponse, _abc.Awaitable[_runner_service_pb2.ImportRunResponse]]:
+        """Takes a run that was made elsewhere as a finished one: its header first, then its files in chunks.
+        The same run again gives the same id and changes nothing.
+        """
 
 def add_RunnerServiceServicer_to_server(servicer: RunnerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
