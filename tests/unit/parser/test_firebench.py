@@ -7,6 +7,7 @@ import pytest
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.firebench import ImportedTask, data_digest, pack_data, read_firebench
+from firetrial_parser.rating import Difficulty, Rating
 from unit.parser.repository import INSTRUCTION, label_noise, write_tables
 
 
@@ -24,6 +25,16 @@ def test_a_sound_task_has_no_defect(repository: Path) -> None:
     assert task.data == repository / "benchmark/papers/label_noise/data"
     assert task.id == f"label-noise-{task.version}"
     assert task.runnable
+
+
+def test_a_rating_goes_by_the_tasks_folder(repository: Path) -> None:
+    rating = Rating(Difficulty(1, 2, 3), "2025-05")
+    (rated,) = read_firebench(repository, {"label_noise": rating})
+    assert rated.rating == rating
+    assert rated.version != read_firebench(repository)[0].version
+    with pytest.raises(FiretrialError) as refused:
+        read_firebench(repository, {"label_noise": rating, "lable_noise": rating})
+    assert [fault.field for fault in refused.value.faults] == ["lable_noise"]
 
 
 def test_the_version_follows_every_part(repository: Path) -> None:

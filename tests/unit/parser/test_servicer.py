@@ -4,7 +4,7 @@ import tarfile
 
 import pytest
 
-from firetrial.parser.v1 import events_pb2, paper_pb2
+from firetrial.parser.v1 import events_pb2, paper_pb2, task_pb2
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial_kit.errors import FiretrialError, Reason
 from unit.parser.study import TEXT
@@ -199,6 +199,25 @@ async def test_a_task_without_truth_can_be_kept() -> None:
     assert not answer.task.HasField("truth")
     assert not answer.task.HasField("data")
     assert answer.experiment_id == ""
+
+
+async def test_a_rating_is_kept_and_part_of_the_task() -> None:
+    world = World()
+    header = pb.TaskHeader()
+    header.CopyFrom(HEADER)
+    unrated = (await world.submit_task(header)).task
+    header.published = "2025-05"
+    header.difficulty.CopyFrom(
+        task_pb2.Difficulty(conceptual_decomposition=1, confound_control=2, analysis_complexity=3)
+    )
+    rated = (await world.submit_task(header)).task
+    assert (rated.published, rated.difficulty) == ("2025-05", header.difficulty)
+    assert rated.id != unrated.id
+    assert not unrated.HasField("difficulty")
+    header.difficulty.confound_control = 4
+    with pytest.raises(FiretrialError) as caught:
+        await world.submit_task(header)
+    assert [fault.field for fault in caught.value.faults] == ["header.difficulty.confound_control"]
 
 
 async def test_bad_tasks() -> None:

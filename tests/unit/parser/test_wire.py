@@ -60,6 +60,19 @@ def test_limits_must_be_numbers_of_zero_or_more() -> None:
     assert {f.field for f in plan_faults(bad)} == {"plan.limits.cpus", "plan.limits.wall_time"}
 
 
+def test_money_probe_and_release_are_checked() -> None:
+    good = plan(max_cost_usd=2.5, at_once=4, release="2026.11")
+    good.probe = good.agents[0]
+    good.limits.model_calls["*"] = 100
+    assert list(plan_faults(good)) == []
+    bad = plan(max_cost_usd=-1, at_once=-1, release="No Name", probe="other@41d0")
+    bad.limits.model_calls["gpt-4o"] = -1
+    bad.limits.model_cost_usd = float("nan")
+    assert [fault.field.removeprefix("plan.") for fault in plan_faults(bad)] == [
+        "probe", "max_cost_usd", "at_once", "release", "limits.model_cost_usd", "limits.model_calls[gpt-4o]",
+    ]  # fmt: skip
+
+
 @given(st.integers(1, 100), st.integers(1, 20))
 def test_a_slip_counts_the_runs(repeats: int, tasks: int) -> None:
     assert slip_to_wire(plan(repeats=repeats), "e-1", tasks).expected_runs == 2 * repeats * tasks

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial.parser.v1.paper_pb2 import Node, Paper
 from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceStub
-from firetrial.parser.v1.task_pb2 import Task
+from firetrial.parser.v1.task_pb2 import Difficulty, Task
 from firetrial.plan.v1.plan_pb2 import Plan
 from firetrial_client.calls import Caller
 from firetrial_client.uploads import opened
@@ -88,11 +88,15 @@ class PaperCalls(Caller):
         broken: Sequence[str] = (),
         origin: str = "",
         data: Path | bytes | None = None,
+        difficulty: Mapping[str, int] | None = None,
+        published: str = "",
         plan: Plan | None = None,
     ) -> pb.SubmitTaskResponse:
         """Store a task made elsewhere; `data` is a folder, or a tar as file or bytes.
 
-        The ground truth can be handed in but never read again. Raises INVALID.
+        `difficulty` rates conceptual_decomposition, confound_control and analysis_complexity from 1 to 3;
+        `published` is YYYY, YYYY-MM or YYYY-MM-DD. The ground truth can be handed in but never read again.
+        Raises INVALID.
         """
         with opened(data, "data") as (body, size):
             header = pb.TaskHeader(
@@ -103,6 +107,8 @@ class PaperCalls(Caller):
                 broken=broken,
                 origin=origin,
                 data_size=size,
+                difficulty=Difficulty(**difficulty) if difficulty else None,
+                published=published,
                 plan=plan,
             )
             return await self._upload(

@@ -9,6 +9,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,17 +129,24 @@ def import_() -> None:
 
 @import_.command("firebench")
 @click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--ratings",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON that gives tasks, by folder, their difficulty and their paper's date.",
+)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table.")
 @click.pass_context
-def firebench(context: click.Context, path: Path, *, as_json: bool) -> None:
+def firebench(context: click.Context, path: Path, *, ratings: Path | None, as_json: bool) -> None:
     """Read the official benchmark's repository at PATH, say what is broken in each task, and store them.
 
     Without a server nothing is stored.
     """
     from firetrial_parser.firebench import read_firebench
+    from firetrial_parser.rating import read_ratings
 
     submit = (context.obj or {}).get("submit_task")
-    reports = [_imported(task, submit) for task in read_firebench(path)]
+    rated = read_ratings(ratings.read_text("utf-8", "replace")) if ratings else {}
+    reports = [_imported(task, submit) for task in read_firebench(path, rated)]
     if submit is None:
         click.echo("nothing was stored: no server answers (start one with `firetrial up`)", err=True)
     click.echo(json.dumps(reports, ensure_ascii=False) if as_json else "\n".join(_listed(reports)))
@@ -157,6 +165,8 @@ def _imported(task: ImportedTask, submit: Callable[..., tuple[str, str]] | None)
                 broken=list(task.broken),
                 origin=ORIGIN,
                 data=data,
+                difficulty=asdict(task.rating.difficulty) if task.rating.difficulty else None,
+                published=task.rating.published,
             )
         stored = True
     return {

@@ -9,10 +9,12 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, cast
 
-from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_parser.defects import Seen, defects
+from firetrial_parser.rating import UNRATED, Rating
 from firetrial_parser.task import content_version
 
 ORIGIN = "firebench"
@@ -41,6 +43,7 @@ class ImportedTask:
     ground_truth: str
     data: Path | None
     broken: tuple[str, ...]
+    rating: Rating = UNRATED
 
     @property
     def id(self) -> str:
@@ -53,16 +56,22 @@ class ImportedTask:
         return bool(self.instruction)
 
 
-def read_firebench(path: Path) -> list[ImportedTask]:
-    """All tasks under the root of a copy of the repository, sorted by name.
+def read_firebench(path: Path, ratings: Mapping[str, Rating] = MappingProxyType({})) -> list[ImportedTask]:
+    """All tasks under the root of a copy of the repository, sorted by name. `ratings` go by a task's folder.
 
-    Raises NOT_FOUND or INVALID for a path that holds no such layout, or tables that are no literals.
+    Raises NOT_FOUND or INVALID for a path that holds no such layout, tables that are no literals, or a rating
+    of a task that is not there.
     """
     folders = _folders(path)
     tables = _tables(path / TABLES)
     pdfs = {p.stem for p in (path / PDFS).glob("*.pdf")}
-    unclaimed = sorted(pdfs - {folder.name for folder in folders})
-    return [_task(folder, tables, pdfs, unclaimed) for folder in folders]
+    names = {folder.name for folder in folders}
+    strange = [
+        Fault(name, "a rating", "must be named as a task's folder") for name in sorted(set(ratings) - names)
+    ]
+    check("the ratings", strange)
+    unclaimed = sorted(pdfs - names)
+    return [_task(folder, tables, pdfs, unclaimed, ratings.get(folder.name, UNRATED)) for folder in folders]
 
 
 def _folders(path: Path) -> list[Path]:
@@ -126,7 +135,11 @@ def _table(module: ast.Module, name: str) -> dict[str, str] | None:
 
 
 def _task(
-    folder: Path, tables: Mapping[str, Mapping[str, str]], pdfs: set[str], unclaimed: list[str]
+    folder: Path,
+    tables: Mapping[str, Mapping[str, str]],
+    pdfs: set[str],
+    unclaimed: list[str],
+    rating: Rating,
 ) -> ImportedTask:
     name = folder.name
     files = {f.name: _read(f) for f in sorted((folder / "instruction").glob("*")) if f.is_file()}
@@ -157,8 +170,8 @@ def _task(
         broken.append(f"data/ holds more than {MAX_DATA} bytes and was left out")
     question = query or seen.asked
     sha256 = data_digest(kept)[0] if kept else ""
-    version = content_version(question, instruction, truth, data_sha256=sha256, source=ORIGIN)
-    return ImportedTask(name, _slug(name), version, question, instruction, truth, kept, tuple(broken))
+    version = content_version(question, instruction, truth, data_sha256=sha256, source=ORIGIN, rating=rating)
+    return ImportedTask(name, _slug(name), version, question, instruction, truth, kept, tuple(broken), rating)
 
 
 def _slug(name: str) -> str:

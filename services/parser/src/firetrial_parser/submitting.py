@@ -18,7 +18,7 @@ from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.tasks import OutsideTask, Tasks
 from firetrial_parser.upload import check_tar, size_faults, spool
-from firetrial_parser.wire import experiment_id, plan_faults, slip_to_wire
+from firetrial_parser.wire import experiment_id, plan_faults, rating_to_domain, slip_to_wire
 
 MAX_TEXT = 256 * 1024  # characters of a question, an instruction or a ground truth
 MAX_BROKEN = 200
@@ -94,6 +94,7 @@ class Submitting:
                     origin=header.origin or NO_ORIGIN,
                     data=uploaded.path if header.data_size else None,
                     data_sha256=uploaded.sha256 if header.data_size else "",
+                    rating=rating_to_domain(header),
                 )
             )
         experiment = experiment_id(record.id, plan, "") if plan else ""
@@ -142,3 +143,4 @@ def _task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
         yield Fault(
             "header.broken", f"{len(header.broken)} lines", f"at most {MAX_BROKEN} lines of 1000 characters"
         )
+    yield from rating_to_domain(header).faults("header")

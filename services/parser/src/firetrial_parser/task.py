@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from string import Template
 
@@ -17,6 +17,7 @@ from firetrial_parser.headings import numbered
 from firetrial_parser.leak import Secrets, without_labels
 from firetrial_parser.prose import sentences
 from firetrial_parser.question import derive_question
+from firetrial_parser.rating import UNRATED, Rating, published_on_arxiv
 from firetrial_parser.tree import Node
 from firetrial_parser.validation import validate
 
@@ -59,6 +60,7 @@ class PublicTask:
     question: str
     instruction: str
     scope: tuple[str, ...]
+    published: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def make_task(document: Document, root: Node, leaf: Node) -> MadeTask:
     version = content_version(question, instruction, truth, source=f"{document.sha256}/{leaf.evidence}")
     id_ = f"{slug(question)}-{version}"
     return MadeTask(
-        PublicTask(id_, version, question, instruction, scope),
+        PublicTask(id_, version, question, instruction, scope, published_on_arxiv(document.arxiv_id)),
         Truth(id_, truth, statements, leaf.path, leaf.evidence, document.sha256),
     )
 
@@ -196,10 +198,17 @@ def _instruction(question: str, scope: Sequence[str]) -> str:
 
 
 def content_version(
-    question: str, instruction: str, truth: str, *, data_sha256: str = "", source: str
+    question: str,
+    instruction: str,
+    truth: str,
+    *,
+    data_sha256: str = "",
+    source: str,
+    rating: Rating = UNRATED,
 ) -> str:
     """Twelve hex digits over all that a task is; `source` says where it came from."""
-    return digest(question, instruction, truth, data_sha256, source, length=HASH_CHARS)
+    rated = [] if rating == UNRATED else [asdict(rating)]
+    return digest(question, instruction, truth, data_sha256, source, *rated, length=HASH_CHARS)
 
 
 def slug(text: str) -> str:

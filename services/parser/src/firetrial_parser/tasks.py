@@ -11,9 +11,10 @@ from firetrial_kit.records import Records
 from firetrial_kit.references import ref_to_wire
 from firetrial_parser.archive import Archive
 from firetrial_parser.metrics import ParserMetrics
+from firetrial_parser.rating import UNRATED, Rating
 from firetrial_parser.records import TaskRecord
 from firetrial_parser.task import MadeTask, content_version
-from firetrial_parser.wire import task_to_wire, truth_to_wire
+from firetrial_parser.wire import rate, task_to_wire, truth_to_wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,18 @@ class OutsideTask:
     origin: str
     data: Path | None = None
     data_sha256: str = ""
+    rating: Rating = UNRATED
 
     @property
     def version(self) -> str:
         """The content hash."""
         return content_version(
-            self.question, self.instruction, self.truth, data_sha256=self.data_sha256, source=self.origin
+            self.question,
+            self.instruction,
+            self.truth,
+            data_sha256=self.data_sha256,
+            source=self.origin,
+            rating=self.rating,
         )
 
 
@@ -73,6 +80,7 @@ class Tasks:
             origin=outside.origin,
             has_truth=bool(outside.truth),
         )
+        rate(task, outside.rating)
         if outside.data is not None:
             task.data.CopyFrom(ref_to_wire(await self.archive.put_data(id_, outside.data)))
         if outside.truth:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 
-from firetrial.parser.v1 import paper_pb2, task_pb2
+from firetrial.parser.v1 import paper_pb2, parser_service_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import Fault
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 from firetrial_kit.references import ref_to_wire
+from firetrial_parser.rating import Difficulty, Rating
 from firetrial_parser.records import PaperRecord
 from firetrial_parser.task import PublicTask, Truth
 from firetrial_parser.tree import Node, NodeKind
@@ -22,6 +24,7 @@ _KINDS: dict[NodeKind, paper_pb2.NodeKind.ValueType] = {
 }
 _NAMES: dict[paper_pb2.NodeKind.ValueType, NodeKind] = {kind: name for name, kind in _KINDS.items()}
 _POOL = re.compile(r"[a-z0-9-]{1,32}")
+_RELEASE = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}@[a-z0-9]{1,64}")
 
 
@@ -80,6 +83,21 @@ def node_to_domain(node: paper_pb2.Node) -> Node:
     )
 
 
+def rating_to_domain(header: parser_service_pb2.TaskHeader) -> Rating:
+    given = header.difficulty if header.HasField("difficulty") else None
+    difficulty = given and Difficulty(
+        given.conceptual_decomposition, given.confound_control, given.analysis_complexity
+    )
+    return Rating(difficulty, header.published)
+
+
+def rate(task: task_pb2.Task, rating: Rating) -> None:
+    """Write what is known of the task's rating into it."""
+    task.published = rating.published
+    if rating.difficulty:
+        task.difficulty.CopyFrom(task_pb2.Difficulty(**asdict(rating.difficulty)))
+
+
 def task_to_wire(public: PublicTask, *, paper_id: str, truth: ObjectRef) -> task_pb2.Task:
     """A task made from a paper. The object is its content alone; its record knows when it was created."""
     return task_pb2.Task(
@@ -92,6 +110,7 @@ def task_to_wire(public: PublicTask, *, paper_id: str, truth: ObjectRef) -> task
         truth=ref_to_wire(truth),
         paper_id=paper_id,
         has_truth=True,
+        published=public.published,
     )
 
 
@@ -132,7 +151,19 @@ def plan_faults(plan: plan_pb2.Plan) -> Iterator[Fault]:
             yield Fault(f"plan.{name}", str(value), f"must be {low} to {high}")
     if plan.pool and not _POOL.fullmatch(plan.pool):
         yield Fault("plan.pool", plan.pool, "must be [a-z0-9-]{1,32}, or empty for the default pool")
+    yield from _further_faults(plan)
     yield from _limit_faults(plan.limits)
+
+
+def _further_faults(plan: plan_pb2.Plan) -> Iterator[Fault]:
+    if plan.probe and plan.probe not in plan.agents:
+        yield Fault("plan.probe", plan.probe, "must be one of plan.agents, or empty")
+    if plan.HasField("max_cost_usd") and not plan.max_cost_usd >= 0:
+        yield Fault("plan.max_cost_usd", str(plan.max_cost_usd), "must not be negative; unset means no cap")
+    if plan.at_once < 0:
+        yield Fault("plan.at_once", str(plan.at_once), "must not be negative; 0 means as many as fit")
+    if plan.release and not _RELEASE.fullmatch(plan.release):
+        yield Fault("plan.release", plan.release, f"must match {_RELEASE.pattern}, or be empty")
 
 
 def _limit_faults(limits: plan_pb2.Limits) -> Iterator[Fault]:
@@ -143,6 +174,9 @@ def _limit_faults(limits: plan_pb2.Limits) -> Iterator[Fault]:
         "processes": limits.processes,
         "output_bytes": limits.output_bytes,
         "disk_bytes": limits.disk_bytes,
+        "model_tokens": limits.model_tokens,
+        "model_cost_usd": limits.model_cost_usd,
+        **{f"model_calls[{model}]": calls for model, calls in limits.model_calls.items()},
     }
     for name, value in values.items():
         if not value >= 0:  # not-a-number included

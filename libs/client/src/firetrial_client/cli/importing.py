@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from firetrial_client.errors import FiretrialError
@@ -31,6 +31,8 @@ def submitter(endpoint: str | None) -> Submit | None:
         broken: Sequence[str],
         origin: str,
         data: Path | None,
+        difficulty: Mapping[str, int] | None = None,
+        published: str = "",
     ) -> tuple[str, str]:
         with Firetrial(endpoint) as client:
             task = client.submit_task(
@@ -41,6 +43,8 @@ def submitter(endpoint: str | None) -> Submit | None:
                 broken=broken,
                 origin=origin,
                 data=data,
+                difficulty=difficulty,
+                published=published,
             ).task
         return task.id, task.version
 

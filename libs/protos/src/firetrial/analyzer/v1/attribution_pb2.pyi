@@ -38,6 +38,7 @@ class Attribution(_message.Message):
     REVIEWS_FIELD_NUMBER: _builtins.int
     COST_USD_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
+    NOTES_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     experiment_id: _builtins.str
     task_id: _builtins.str
@@ -50,7 +51,9 @@ class Attribution(_message.Message):
     tokens: _builtins.int
     @_builtins.property
     def missed(self) -> _containers.RepeatedCompositeFieldContainer[Global___MissedClaim]:
-        """One for each ground-truth claim that the conclusion does not entail."""
+        """One for each ground-truth claim that the conclusion does not entail. A run that failed has no claims; its
+        failure is attributed as a whole under the claim_id "run".
+        """
 
     @_builtins.property
     def false_claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___FalseClaim]:
@@ -66,6 +69,10 @@ class Attribution(_message.Message):
 
     @_builtins.property
     def reviews(self) -> _containers.RepeatedCompositeFieldContainer[Global___Review]: ...
+    @_builtins.property
+    def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What a reader must know: what of the trajectory was not read, why a model was not asked."""
+
     def __init__(
         self,
         *,
@@ -82,10 +89,11 @@ class Attribution(_message.Message):
         reviews: _abc.Iterable[Global___Review] | None = ...,
         cost_usd: _builtins.float | None = ...,
         tokens: _builtins.int = ...,
+        notes: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cost_usd", b"cost_usd"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "agent_id", b"agent_id", "cost_usd", b"cost_usd", "experiment_id", b"experiment_id", "false_claims", b"false_claims", "method", b"method", "missed", b"missed", "refused", b"refused", "reviews", b"reviews", "run_id", b"run_id", "signals", b"signals", "task_id", b"task_id", "taxonomy_version", b"taxonomy_version", "tokens", b"tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "agent_id", b"agent_id", "cost_usd", b"cost_usd", "experiment_id", b"experiment_id", "false_claims", b"false_claims", "method", b"method", "missed", b"missed", "notes", b"notes", "refused", b"refused", "reviews", b"reviews", "run_id", b"run_id", "signals", b"signals", "task_id", b"task_id", "taxonomy_version", b"taxonomy_version", "tokens", b"tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cost_usd: _TypeAlias = _typing.Literal["cost_usd"]  # noqa: Y015
     _WhichOneofArgType__cost_usd: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd"]  # noqa: Y015

@@ -57,12 +57,21 @@ class ModelContamination(_message.Message):
     POOLED_FIELD_NUMBER: _builtins.int
     VERDICT_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    UNCLEAR_TASKS_FIELD_NUMBER: _builtins.int
+    DETECTABLE_FIELD_NUMBER: _builtins.int
     model: _builtins.str
     cutoff: _builtins.str
     """YYYY-MM-DD; empty where the table does not know the model."""
     verdict: _builtins.str
     """"signal", "no_signal" or "too_few_data"."""
     reason: _builtins.str
+    agent_id: _builtins.str
+    """The agent whose runs these are."""
+    unclear_tasks: _builtins.int
+    """Tasks whose side of the cutoff is not known; they are in no cell."""
+    detectable: _builtins.float
+    """The least effect that these data would show; unset where it cannot be told."""
     @_builtins.property
     def cells(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cell]: ...
     @_builtins.property
@@ -78,12 +87,17 @@ class ModelContamination(_message.Message):
         pooled: Global___Effect | None = ...,
         verdict: _builtins.str = ...,
         reason: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        unclear_tasks: _builtins.int = ...,
+        detectable: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["pooled", b"pooled"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_detectable", b"_detectable", "detectable", b"detectable", "pooled", b"pooled"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cells", b"cells", "cutoff", b"cutoff", "model", b"model", "pooled", b"pooled", "reason", b"reason", "verdict", b"verdict"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_detectable", b"_detectable", "agent_id", b"agent_id", "cells", b"cells", "cutoff", b"cutoff", "detectable", b"detectable", "model", b"model", "pooled", b"pooled", "reason", b"reason", "unclear_tasks", b"unclear_tasks", "verdict", b"verdict"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__detectable: _TypeAlias = _typing.Literal["detectable"]  # noqa: Y015
+    _WhichOneofArgType__detectable: _TypeAlias = _typing.Literal["_detectable", b"_detectable"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__detectable) -> _WhichOneofReturnType__detectable | None: ...
 
 Global___ModelContamination: _TypeAlias = ModelContamination  # noqa: Y015
 

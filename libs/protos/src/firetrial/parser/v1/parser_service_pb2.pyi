@@ -344,6 +344,8 @@ class TaskHeader(_message.Message):
     ORIGIN_FIELD_NUMBER: _builtins.int
     DATA_SIZE_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
+    DIFFICULTY_FIELD_NUMBER: _builtins.int
+    PUBLISHED_FIELD_NUMBER: _builtins.int
     slug: _builtins.str
     """[a-z0-9-]{1,64}; becomes the first part of the task's id."""
     question: _builtins.str
@@ -353,11 +355,17 @@ class TaskHeader(_message.Message):
     origin: _builtins.str
     data_size: _builtins.int
     """Length of the tar that follows, in bytes; 0 for none."""
+    published: _builtins.str
+    """When the paper could first be read: YYYY, YYYY-MM or YYYY-MM-DD; empty where it is unknown."""
     @_builtins.property
     def broken(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def plan(self) -> _plan_pb2.Plan:
         """As in PaperHeader."""
+
+    @_builtins.property
+    def difficulty(self) -> _task_pb2.Difficulty:
+        """Unset where nobody rated it."""
 
     def __init__(
         self,
@@ -370,10 +378,12 @@ class TaskHeader(_message.Message):
         origin: _builtins.str = ...,
         data_size: _builtins.int = ...,
         plan: _plan_pb2.Plan | None = ...,
+        difficulty: _task_pb2.Difficulty | None = ...,
+        published: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "ground_truth", b"ground_truth", "instruction", b"instruction", "origin", b"origin", "plan", b"plan", "question", b"question", "slug", b"slug"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "slug", b"slug"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
