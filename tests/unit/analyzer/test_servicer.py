@@ -149,7 +149,7 @@ async def test_an_analysis_tells_false_and_missing_claims(bench: Bench) -> None:
     assert (false.claim_id, false.kind, false.against) == ("a2", "OVERGENERALIZED", "t1")
     assert false.rationale
     assert [missed.claim_id for missed in attribution.missed] == ["t2"]
-    assert attribution.method == "rules"
+    assert attribution.method == "signals"
 
 
 async def test_an_analysis_that_is_not_there_says_what_to_do(bench: Bench) -> None:

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from firetrial_analyzer.attribution import FalsePositiveKind
-from firetrial_analyzer.taxonomy.catalogue import ErrorType, load, read
+from firetrial_analyzer.taxonomy.catalogue import ErrorType, FalsePositiveKind, load, read
 from firetrial_analyzer.taxonomy.signals import RULES
 from firetrial_kit.errors import FiretrialError
 

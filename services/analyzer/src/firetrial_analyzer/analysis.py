@@ -33,10 +33,10 @@ class AnalysedRun:
     attribution: Attribution | None = None
 
 
-def analyse(run: RunOutcome) -> AnalysedRun:
+def analyse(run: RunOutcome, attribution: Attribution | None = None) -> AnalysedRun:
     """A run that ended without a judgement. Raises INVALID for values out of range."""
     check([run])
-    return AnalysedRun(run)
+    return AnalysedRun(run, attribution=attribution)
 
 
 def unanalysed(run: RunOutcome, why: str) -> AnalysedRun:
@@ -52,7 +52,16 @@ def unanalysed(run: RunOutcome, why: str) -> AnalysedRun:
     return AnalysedRun(told)
 
 
-def analyse_judged(run: RunOutcome, judgement_id: str, judge: Judge, judgement: Judgement) -> AnalysedRun:
-    """A judged run, its false claims typed. Raises INVALID for values out of range."""
+def analyse_judged(
+    run: RunOutcome,
+    judgement_id: str,
+    judge: Judge,
+    judgement: Judgement,
+    attribution: Attribution | None = None,
+) -> AnalysedRun:
+    """A judged run; its attribution is that of the judgement alone where none is given.
+
+    Raises INVALID for values out of range.
+    """
     check([run])
-    return AnalysedRun(run, judgement_id, judge, judgement, attribute(judgement))
+    return AnalysedRun(run, judgement_id, judge, judgement, attribution or attribute(judgement))

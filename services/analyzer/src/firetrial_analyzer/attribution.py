@@ -1,147 +1,131 @@
-"""Why a claim is false, told by rules from the two texts; no model is asked.
+"""Why one run missed findings and stated false ones: the verdict on each claim, and what it rests on.
 
-The four kinds are those of FIRE-Bench: a false claim is *contradictory* if the truth says the opposite,
-*unrelated* if it is about something else, *overgeneralized* if it stretches a true finding beyond its
-conditions, and *alternative* if it is another statement on the same topic. The rules are tried in that order.
-They see words, not meaning: a scope widened by another noun ("GPT-3.5" to "language models") is called
-alternative.
+A run that failed has no claims, yet its failure has a cause: it is attributed as a whole, as one `Missed`
+whose claim is RUN.
 """
 
-import re
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
-from firetrial_analyzer.words import content, dice, share, tokens, topic
+from firetrial_analyzer.claims import Judgement
+from firetrial_analyzer.false_claims import FalsePositive, typed
+from firetrial_analyzer.taxonomy.catalogue import LATEST, Taxonomy, load
+from firetrial_analyzer.taxonomy.evidence import Signal
+from firetrial_analyzer.taxonomy.settle import Settled
+from firetrial_analyzer.taxonomy.steps import Citation
 
-RULES_VERSION = "1"
-# Share of a claim's topic words that the whole truth knows. On 60 labelled pairs of empirical findings, 0.25
-# keeps 17 of 20 related claims and tells 94 % of crossed pairs apart.
-UNRELATED_BELOW = 0.25
-# A claim may be called a stretched form of a truth only if it says little that the truth does not say.
-SAME_STATEMENT = 0.6
-
-
-class FalsePositiveKind(StrEnum):
-    CONTRADICTORY = "CONTRADICTORY"
-    UNRELATED = "UNRELATED"
-    OVERGENERALIZED = "OVERGENERALIZED"
-    ALTERNATIVE = "ALTERNATIVE"
+# Stands for the whole run where a claim's id would be; no claim has it.
+RUN = "run"
+SIGNALS = "signals"
+# What the signals say where no trajectory was looked at.
+UNSEEN = Settled(None, (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class FalsePositive:
-    """A false claim of the agent. `against` is the id of the truth claim it was held against, or empty."""
+class Missed:
+    """A truth claim that the conclusion does not contain, or a RUN that failed.
+
+    `stage` and `type` are ids of the taxonomy, and `settled_by` is SIGNALS or the model that said so; all
+    three are empty where nothing settles it.
+    """
 
     claim_id: str
-    kind: FalsePositiveKind
-    rationale: str
-    against: str
+    stage: str = ""
+    type: str = ""
+    rationale: str = ""
+    citations: tuple[Citation, ...] = ()
+    settled_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What a model was paid for one attribution. `usd` is None where the price is unknown, which is not 0."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    usd: float | None = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """`missing` holds the ids of the truth claims that the conclusion does not contain."""
+    """One entry for each claim that the judge found wrong, in the judge's order.
+
+    `method` is SIGNALS where no model was asked, else the model's name and the version of its prompts.
+    `signals` are all facts that were found without a model, `refused` the answers of a model that were not
+    taken, and `notes` what a reader must know: what of the trajectory was not read, why no model was asked.
+    """
 
     run_id: str
-    false_positives: tuple[FalsePositive, ...]
-    missing: tuple[str, ...]
-    method: str = "rules"
-    version: str = RULES_VERSION
+    missed: tuple[Missed, ...] = ()
+    false_positives: tuple[FalsePositive, ...] = ()
+    signals: tuple[Signal, ...] = ()
+    refused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    usage: ModelUsage = ModelUsage()
+    method: str = SIGNALS
+    taxonomy_version: str = LATEST
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Ids of the truth claims that the conclusion does not contain."""
+        return tuple(missed.claim_id for missed in self.missed if missed.claim_id != RUN)
+
+    @property
+    def failure(self) -> Missed | None:
+        """Why the run as a whole failed; None for one that was judged."""
+        return next((missed for missed in self.missed if missed.claim_id == RUN), None)
 
 
-def attribute(judgement: Judgement) -> Attribution:
-    """Types every false positive and lists every false negative, in the judge's order."""
+def attribute(
+    judgement: Judgement,
+    settled: Settled = UNSEEN,
+    notes: Sequence[str] = (),
+    *,
+    taxonomy: Taxonomy | None = None,
+) -> Attribution:
+    """What can be said of a judged run without a model."""
+    known = taxonomy or load()
     return Attribution(
         judgement.run_id,
-        tuple(_typed(claim, judgement.truth_claims) for claim in judgement.false_positives),
-        tuple(claim.id for claim in judgement.false_negatives),
+        tuple(_missed(claim.id, settled, known) for claim in judgement.false_negatives),
+        typed(judgement),
+        settled.facts,
+        notes=tuple(notes),
+        taxonomy_version=known.version,
     )
 
 
-def _typed(claim: JudgedClaim, truth: Sequence[JudgedClaim]) -> FalsePositive:
-    held = _held_against(claim, truth)
-    if held is None:
-        rationale = "There is no ground-truth claim that it could be about."
-        return FalsePositive(claim.id, FalsePositiveKind.UNRELATED, rationale, "")
-    kind, rationale = _kind(claim, held, truth)
-    return FalsePositive(claim.id, kind, rationale, held.id)
+def attribute_failure(
+    run_id: str, settled: Settled, notes: Sequence[str] = (), *, taxonomy: Taxonomy | None = None
+) -> Attribution:
+    """What can be said of a run that failed without a model."""
+    known = taxonomy or load()
+    return Attribution(
+        run_id,
+        (_missed(RUN, settled, known),),
+        signals=settled.facts,
+        notes=tuple(notes),
+        taxonomy_version=known.version,
+    )
 
 
-def _held_against(claim: JudgedClaim, truth: Sequence[JudgedClaim]) -> JudgedClaim | None:
-    """The truth claim that is most like the judge's evidence, or like the claim where there is none."""
-    words = content(claim.evidence or claim.text)
-    return max(truth, key=lambda other: dice(words, content(other.text)), default=None)
-
-
-def _kind(
-    claim: JudgedClaim, held: JudgedClaim, truth: Sequence[JudgedClaim]
-) -> tuple[FalsePositiveKind, str]:
-    if claim.verdict is Verdict.CONTRADICTED:
-        return FalsePositiveKind.CONTRADICTORY, "The judge found that the ground truth says the opposite."
-    shared = share(topic(claim.text), frozenset().union(*(topic(other.text) for other in truth)))
-    if shared < UNRELATED_BELOW:
-        rationale = f"{shared:.0%} of its topic words occur in the ground truth."
-        return FalsePositiveKind.UNRELATED, rationale
-    if stretch := overgeneralization(claim.text, held.text):
-        return FalsePositiveKind.OVERGENERALIZED, stretch
-    rationale = "On the topic of the ground truth, but another statement, neither entailed nor contradicted."
-    return FalsePositiveKind.ALTERNATIVE, rationale
-
-
-_UNIVERSAL = re.compile(
-    r"\b(all|every|each (?!other\b)|always|never|whatever|everywhere|universally|invariably|regardless"
-    r"|irrespective|in general|no matter|(?:for|in|at|of|with|under|on) any)\b"
-)
-_MAJORITY = re.compile(
-    r"\b(most|mostly|usually|typically|generally|often|largely|majority|tends?|frequently)\b"
-)
-_PARTIAL = re.compile(
-    r"\b(some|sometimes|several|few|certain|partly|partially|may|might|can|could|occasionally|not all"
-    r"|not every|not always|rarely)\b"
-)
-_SCOPE = {3: "all cases", 2: "most cases", 1: "some cases", 0: "no such scope"}
-# A number after "at", "for" or "with" is a condition (at 40 % noise); after "by" or "to" it is a result.
-_CONDITION = re.compile(
-    r"\b(?:when(?:ever)?|if|unless|only (?:when|if|for|in|at|on|under|with)|under|until|provided|given"
-    r"|as long as|where|except|limited to|in the case of|(?:at|for|with|on) (?:only )?"
-    r"(?:small|large|low|high|weak|strong|moderate|heavy|few|many|little|no\b|[a-z] ?[=<>≤≥]|\d))"
-    r"(?:[^,;.()]|\.(?=\d))*"
-)
-
-
-def overgeneralization(claim: str, truth: str) -> str:
-    """How `claim` stretches `truth`: a sentence, or empty if it does not."""
-    if stretch := _stronger_quantifier(claim, truth):
-        return stretch
-    if share(content(claim), content(truth)) < SAME_STATEMENT:
-        return ""
-    return _dropped_condition(claim, truth)
-
-
-def _stronger_quantifier(claim: str, truth: str) -> str:
-    claimed, true = _strength(claim), _strength(truth)
-    if claimed > true and (true > 0 or claimed == 3):
-        return f"It speaks of {_SCOPE[claimed]}, the ground truth of {_SCOPE[true]}."
-    return ""
-
-
-def _strength(text: str) -> int:
-    """3 for all, 2 for most, 1 for some, 0 for a bare statement; the weakest word decides."""
-    lowered = text.lower()
-    for strength, pattern in ((1, _PARTIAL), (2, _MAJORITY), (3, _UNIVERSAL)):
-        if pattern.search(lowered):
-            return strength
-    return 0
-
-
-def _dropped_condition(claim: str, truth: str) -> str:
-    if _CONDITION.search(claim.lower()):
-        return ""  # it names a condition of its own, so it is another statement and not a wider one
-    said = content(claim)
-    for found in _CONDITION.finditer(truth.lower()):
-        condition = found.group().strip()
-        if len(tokens(condition)) > 1 and share(content(condition), said) < 0.5:
-            return f"It drops the ground truth's condition “{condition}”."
-    return ""
+def _missed(claim_id: str, settled: Settled, taxonomy: Taxonomy) -> Missed:
+    """What the signals prove holds for the run, and so for each finding that it missed."""
+    if settled.error_type is None:
+        return Missed(claim_id)
+    return Missed(
+        claim_id,
+        taxonomy.stage_of(settled.error_type).id,
+        settled.error_type,
+        " ".join(signal.statement for signal in settled.proof),
+        tuple(dict.fromkeys(citation for signal in settled.proof for citation in signal.citations)),
+        SIGNALS,
+    )

@@ -13,13 +13,13 @@ from itertools import takewhile
 from typing import Literal
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.attribution import FalsePositiveKind
 from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.cost import AgentCost, costs
 from firetrial_analyzer.outcomes import RunOutcome, Slot, latest_attempts
 from firetrial_analyzer.paired import Comparison
 from firetrial_analyzer.pareto import Front, front, offers
 from firetrial_analyzer.scores import AgentScore, TaskScore, aggregate
+from firetrial_analyzer.taxonomy.catalogue import FalsePositiveKind
 from firetrial_analyzer.variation import Variation, comparisons, f1_samples, variation
 
 _NO_FRONT = Front((), 0)

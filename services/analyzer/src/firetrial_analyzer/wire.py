@@ -9,13 +9,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import Parse, ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2, attribution_pb2
+from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.attribution import Attribution
+from firetrial_analyzer.attribution_wire import attribution_to_wire
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
@@ -190,30 +190,6 @@ def analysis_to_wire(item: AnalysedRun) -> analysis_pb2.Analysis:
     if item.attribution:
         analysis.attribution.CopyFrom(attribution_to_wire(item, item.attribution))
     return analysis
-
-
-def attribution_to_wire(item: AnalysedRun, found: Attribution) -> attribution_pb2.Attribution:
-    claims = (*item.judgement.agent_claims, *item.judgement.truth_claims) if item.judgement else ()
-    text = {claim.id: claim.text for claim in claims}
-    return attribution_pb2.Attribution(
-        run_id=item.run.run_id,
-        experiment_id=item.run.experiment,
-        task_id=item.run.task,
-        agent_id=item.run.agent,
-        method=found.method,
-        missed=[attribution_pb2.MissedClaim(claim_id=id_, text=text.get(id_, "")) for id_ in found.missing],
-        false_claims=[
-            attribution_pb2.FalseClaim(
-                claim_id=false.claim_id,
-                text=text.get(false.claim_id, ""),
-                kind=false.kind.value,
-                rationale=false.rationale,
-                against=false.against,
-                settled_by=found.method,
-            )
-            for false in found.false_positives
-        ],
-    )
 
 
 def format_to_domain(form: analyzer_service_pb2.Format.ValueType) -> Format:

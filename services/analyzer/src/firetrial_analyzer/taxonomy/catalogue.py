@@ -11,7 +11,6 @@ from enum import StrEnum
 from importlib.resources import files
 from typing import Any
 
-from firetrial_analyzer.attribution import FalsePositiveKind
 from firetrial_kit.errors import Fault, check, invalid
 
 SCHEMA = "firetrial.taxonomy/1"
@@ -33,6 +32,13 @@ class ErrorType(StrEnum):
     POLICY_VIOLATION = "POLICY_VIOLATION"
     TIMEOUT = "TIMEOUT"
     OTHER = "OTHER"
+
+
+class FalsePositiveKind(StrEnum):
+    CONTRADICTORY = "CONTRADICTORY"
+    UNRELATED = "UNRELATED"
+    OVERGENERALIZED = "OVERGENERALIZED"
+    ALTERNATIVE = "ALTERNATIVE"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from firetrial_analyzer.attribution import FalsePositiveKind, attribute, overgeneralization
+from firetrial_analyzer.attribution import attribute
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
+from firetrial_analyzer.false_claims import overgeneralization
+from firetrial_analyzer.taxonomy.catalogue import FalsePositiveKind
 
 TRUTH = (
     JudgedClaim("t1", "With 40% label noise, small k loses far more accuracy than large k.", Verdict.NEUTRAL),
