@@ -12,11 +12,11 @@ from typing import Any
 from firetrial_kit.errors import Fault, check, invalid
 
 SCHEMA = "firetrial.cutoffs/1"
-_DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
+_DATE = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?")
 
 
 class Side(StrEnum):
-    """UNCLEAR: a date is not known, or is a month that the cutoff falls into."""
+    """UNCLEAR: a date is not known, or is a month or year that the cutoff falls into."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -80,12 +80,14 @@ def _cutoff(model: str, entry: Any, faults: list[Fault]) -> Cutoff:
 
 
 def published(text: str) -> Published | None:
-    """From YYYY-MM-DD or YYYY-MM, which is the whole month; None for anything else."""
+    """From YYYY-MM-DD, or YYYY-MM or YYYY, which are the whole month or year; None for anything else."""
     found = _DATE.fullmatch(text)
     if not found:
         return None
     year, month, day = (int(part) if part else 0 for part in found.groups())
     try:
+        if not month:
+            return Published(date(year, 1, 1), date(year, 12, 31))
         if day:
             return Published(date(year, month, day), date(year, month, day))
         return Published(date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1]))

@@ -103,23 +103,22 @@ Global___ModelContamination: _TypeAlias = ModelContamination  # noqa: Y015
 
 @_typing.final
 class Cell(_message.Message):
-    """Runs of one difficulty ("easy", "medium", "hard", "unrated") on one side of the cutoff."""
+    """Tasks of one difficulty ("easy", "medium", "hard", "unrated") on one side of the cutoff."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     DIFFICULTY_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
     TASKS_FIELD_NUMBER: _builtins.int
-    RUNS_FIELD_NUMBER: _builtins.int
     MEAN_FIELD_NUMBER: _builtins.int
     STD_FIELD_NUMBER: _builtins.int
     EFFECT_FIELD_NUMBER: _builtins.int
     difficulty: _builtins.str
     published: _builtins.str
-    """"before", "after" or "unknown"."""
+    """"before" or "after"."""
     tasks: _builtins.int
-    runs: _builtins.int
     mean: _builtins.float
+    """Mean and population std over the tasks' mean F1."""
     std: _builtins.float
     @_builtins.property
     def effect(self) -> Global___Effect:
@@ -131,14 +130,13 @@ class Cell(_message.Message):
         difficulty: _builtins.str = ...,
         published: _builtins.str = ...,
         tasks: _builtins.int = ...,
-        runs: _builtins.int = ...,
         mean: _builtins.float | None = ...,
         std: _builtins.float | None = ...,
         effect: Global___Effect | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_mean", b"_mean", "_std", b"_std", "effect", b"effect", "mean", b"mean", "std", b"std"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_mean", b"_mean", "_std", b"_std", "difficulty", b"difficulty", "effect", b"effect", "mean", b"mean", "published", b"published", "runs", b"runs", "std", b"std", "tasks", b"tasks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_mean", b"_mean", "_std", b"_std", "difficulty", b"difficulty", "effect", b"effect", "mean", b"mean", "published", b"published", "std", b"std", "tasks", b"tasks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__mean: _TypeAlias = _typing.Literal["mean"]  # noqa: Y015
     _WhichOneofArgType__mean: _TypeAlias = _typing.Literal["_mean", b"_mean"]  # noqa: Y015
