@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from firetrial_analyzer.taxonomy.actions import Action, Kind, actions
+from firetrial_analyzer.taxonomy.actions import Action, Kind, actions, stream
 from firetrial_analyzer.taxonomy.evidence import edited_code, ending, is_experiment, may_run
-from firetrial_analyzer.taxonomy.steps import Step
+from firetrial_analyzer.taxonomy.steps import Step, read
+
+TRAJECTORIES = Path(__file__).parent / "data" / "trajectories"
 
 
 def steps(text: str | list[dict[str, object]]) -> list[Step]:
@@ -184,3 +186,21 @@ def test_how_a_run_ended() -> None:
     assert of("timed_out: 3600 s") == ("timed_out", None)
     assert of("started in docker") == ("", None)
     assert ending([Step(1, 1, 0.0, "stdout", "exited with 0")]).termination == "", "the agent cannot tell"
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in TRAJECTORIES.glob("*.jsonl")))
+def test_streamed_actions_are_the_same(file: str) -> None:
+    given = list(read((TRAJECTORIES / file).read_text().splitlines()))
+    assert list(stream(given)) == actions(given)
+
+
+def test_a_long_output_comes_in_pieces_and_a_late_one_is_not_waited_for() -> None:
+    given = [Step(1, 1, 0, "stdout", "$ python run.py")]
+    given += [Step(n, n, 0, "stdout", f"row {n}") for n in range(2, 10_002)]
+    found = list(stream(given))
+    assert [(action.text, len(action.lines)) for action in found] == [
+        ("python run.py", 4096), ("python run.py", 4096), ("python run.py", 1808)
+    ]  # fmt: skip
+    assert [line.step for action in found for line in action.lines] == list(range(2, 10_002))
+    given = [Step(n, n, 0, "stdout", f"$ echo {n}") for n in range(1, 2001)]
+    assert [action.step for action in stream(given)] == list(range(1, 2001))

@@ -3,7 +3,17 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_analyzer.taxonomy.steps import MAX_QUOTE, Citation, Step, by_number, cite, event, holds, read
+from firetrial_analyzer.taxonomy.steps import (
+    MAX_LINE,
+    MAX_QUOTE,
+    Citation,
+    Step,
+    by_number,
+    cite,
+    event,
+    holds,
+    read,
+)
 
 
 def line(step: int, text: str, stream: str = "stdout", **more: object) -> str:
@@ -30,6 +40,14 @@ def test_pieces_of_a_line_are_put_together_for_each_stream() -> None:
     ]  # fmt: skip
     index = by_number(found)
     assert (index[3].text, index[4].text) == (index[1].text, index[1].text)
+
+
+def test_a_line_that_is_too_long_goes_on_as_another() -> None:
+    piece = "x" * (MAX_LINE // 2)
+    found = list(read(line(n, piece, continued=n < 5) for n in range(1, 6)))
+    assert [(step.number, step.last, len(step.text)) for step in found] == [
+        (1, 2, MAX_LINE), (3, 4, MAX_LINE), (5, 5, MAX_LINE // 2)
+    ]  # fmt: skip
 
 
 @given(st.lists(st.one_of(st.text(max_size=30), st.builds(line, st.integers(), st.text()))))

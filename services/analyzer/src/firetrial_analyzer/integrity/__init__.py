@@ -1,1 +1,1 @@
-"""Whether what a conclusion says was really done and found: its numbers, the work it claims, what it kept off."""
+"""Whether what a conclusion says was really done and found: its numbers, and the work that it claims."""

@@ -45,8 +45,8 @@ class Finding:
 class Integrity:
     """`numbers` in the order of the conclusion; `complete` where outputs and files were read to their end.
 
-    `fingerprint` is the same for two runs that printed and concluded the same; empty where there is too little
-    to compare.
+    Two runs that printed and concluded the same have the same `fingerprint`; it is empty where there is too
+    little to compare.
     """
 
     numbers: tuple[NumberTrace, ...]

@@ -6,8 +6,8 @@ in them is still seen.
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -60,11 +60,43 @@ def actions(steps: Iterable[Step]) -> list[Action]:
     return reader.found
 
 
+# An action that waits for its output while so many others begin is not waited for any longer.
+_AT_ONCE = 256
+_LINES_AT_ONCE = 4096
+# Characters of a command or file that are put together from lines.
+_MAX_BLOCK = 256 * 1024
+
+
+def stream(steps: Iterable[Step]) -> Iterator[Action]:
+    """The same for trajectories that do not fit into memory.
+
+    A long output comes in pieces, each an action with the same text and the next lines.
+    """
+    reader = _Reader()
+    for step in steps:
+        if step.stream:
+            reader.see(step)
+        if len(reader.found) >= 2 * _AT_ONCE:
+            yield from reader.take(_AT_ONCE)
+        last = reader.found[-1] if reader.found else None
+        if last is not None and len(last.lines) >= _LINES_AT_ONCE:
+            yield replace(last, lines=last.lines[:])
+            last.lines.clear()
+    yield from reader.found
+
+
 class _Reader:
     def __init__(self) -> None:
         self.found: list[Action] = []
         self._by_id: dict[str, Action] = {}
         self._text = _TextReader(self._begin)
+
+    def take(self, count: int) -> list[Action]:
+        """The first actions, which are forgotten here."""
+        taken, self.found = self.found[:count], self.found[count:]
+        kept = set(map(id, self.found))
+        self._by_id = {name: action for name, action in self._by_id.items() if id(action) in kept}
+        return taken
 
     def see(self, step: Step) -> None:
         told = event(step)
@@ -204,7 +236,8 @@ class _TextReader:
             if not self._open.text:
                 self._open.step = step
         elif self._open.text:
-            self._open.text += f"\n{text}"
+            if len(self._open.text) < _MAX_BLOCK:
+                self._open.text += f"\n{text}"
         elif text.strip():
             self._open.step, self._open.text = step, text
 

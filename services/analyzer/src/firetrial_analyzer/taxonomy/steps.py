@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 MAX_QUOTE = 200
+# Pieces of a line are put together up to so many characters; what is longer goes on as a line of its own.
+MAX_LINE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +35,22 @@ class Citation:
 
 def read(lines: Iterable[str]) -> Iterator[Step]:
     """Steps from JSON lines, in order. Lines that are no steps are left out: a chunk may be cut."""
-    open_lines: dict[str, Step] = {}
+    open_lines: dict[str, list[Step]] = {}
+    sizes: dict[str, int] = {}
     for line in lines:
         step, continued = _step(line)
         if step is None:
             continue
-        if begun := open_lines.pop(step.stream, None):
-            step = replace(begun, last=step.last, text=begun.text + step.text)
-        if continued:
-            open_lines[step.stream] = step
-        else:
-            yield step
-    yield from sorted(open_lines.values(), key=lambda step: step.number)
+        open_lines.setdefault(step.stream, []).append(step)
+        sizes[step.stream] = sizes.get(step.stream, 0) + len(step.text)
+        if not continued or sizes[step.stream] >= MAX_LINE:
+            yield _joined(open_lines.pop(step.stream))
+            del sizes[step.stream]
+    yield from sorted(map(_joined, open_lines.values()), key=lambda step: step.number)
+
+
+def _joined(pieces: list[Step]) -> Step:
+    return replace(pieces[0], last=pieces[-1].last, text="".join(piece.text for piece in pieces))
 
 
 def _step(line: str) -> tuple[Step | None, bool]:
