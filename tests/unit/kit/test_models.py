@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from firetrial_kit.errors import Reason
 from firetrial_kit.models import (
@@ -87,6 +90,120 @@ async def test_an_endpoint_without_schemas_is_asked_in_json_mode_then_in_plain_t
         assert len(models.requests) == 4
 
 
+def strict_fails(code: int, *, from_level: int = 1) -> Script:
+    """A server that answers forms stricter than that level with an error, and the others rightly."""
+    forms = ["json_schema", "json_object", "text"]
+    return lambda r: status(code) if forms.index(r.format) < from_level else answer({"x": 1})
+
+
+@pytest.mark.parametrize("code", [400, 404, 422, 500, 501])
+@pytest.mark.parametrize("from_level", [1, 2])
+async def test_a_form_that_a_server_fails_on_is_left_at_once_and_soon_for_good(
+    code: int, from_level: int
+) -> None:
+    with scripted(strict_fails(code, from_level=from_level)) as (models, client, sleeps):
+        spent = []
+        for _ in range(4):
+            before = len(models.requests)
+            assert (await client.ask(ASK, SCHEMA)).value == {"x": 1}
+            spent.append(len(models.requests) - before)
+        await client.aclose()
+    looking = from_level + 1
+    assert spent == [looking, looking if code == 500 else 1, 1, 1]
+    assert sleeps.slept == []
+
+
+async def test_a_fault_that_passes_lowers_nothing_for_good() -> None:
+    replies = [status(500), answer({"x": 1}), answer({"x": 2}), status(500), answer({"x": 3})]
+    with scripted(replies) as (models, client, sleeps):
+        values = [(await client.ask(ASK, SCHEMA)).value for _ in range(3)]
+        await client.aclose()
+    assert values == [{"x": 1}, {"x": 2}, {"x": 3}]
+    # Once the strict form has worked, a fault is an outage: waited for, and asked again as strictly.
+    assert [r.format for r in models.requests] == ["json_schema", "json_object", *["json_schema"] * 3]
+    assert len(sleeps.slept) == 1
+
+
+async def test_faults_that_meet_many_asks_at_once_count_as_one() -> None:
+    with scripted(strict_fails(500)) as (models, client, _):
+        await asyncio.gather(*(client.ask(ASK, SCHEMA) for _ in range(6)))
+        await client.ask(ASK, SCHEMA)
+        await client.aclose()
+    assert [r.format for r in models.requests[12:]] == ["json_schema", "json_object"]
+
+
+async def test_a_form_given_up_on_faults_alone_is_tried_again_some_day() -> None:
+    broken = True
+
+    def script(request: Request) -> Reply:
+        return status(500) if broken and request.format == "json_schema" else answer({"x": 1})
+
+    with scripted(script) as (models, client, _):
+        for _ in range(30):
+            await client.ask(ASK, SCHEMA)
+        assert [r.format for r in models.requests].count("json_schema") == 2
+        broken = False
+        for _ in range(10):
+            await client.ask(ASK, SCHEMA)
+        await client.aclose()
+    assert {r.format for r in models.requests[-5:]} == {"json_schema"}
+
+
+async def test_a_form_that_works_is_kept_whatever_one_answer_says() -> None:
+    replies = [answer({"x": 1}), status(400), answer({"x": 2}), answer({"x": 3})]
+    with scripted(replies) as (models, client, _):
+        for _ in range(3):
+            await client.ask(ASK, SCHEMA)
+        await client.aclose()
+    assert [r.format for r in models.requests] == ["json_schema", "json_schema", "json_object", "json_schema"]
+
+
+async def test_forms_are_known_by_schema() -> None:
+    other = {"type": "object", "properties": {"y": {"type": "integer"}}, "required": ["y"]}
+
+    def script(request: Request) -> Reply:
+        of_other = '"y"' in json.dumps(request.body.get("response_format", {}))
+        return status(500, "failed to parse grammar") if of_other else answer({"x": 1, "y": 2})
+
+    with scripted(script) as (models, client, _):
+        for _ in range(3):
+            await client.ask(ASK, SCHEMA, accept={"type": "object"})
+            await client.ask(ASK, other, name="other")
+        await client.aclose()
+    names = [r.body["response_format"].get("json_schema", {}).get("name") for r in models.requests]
+    assert names == ["answer", "other", None, "answer", "other", None, "answer", None]
+
+
+WRONG = [
+    *(status(code) for code in (400, 404, 422, 429, 500, 501, 503)),
+    text('{"x": "seven"}'),
+    text('{"x": 8} or {"x": 9}'),
+    text(""),
+    text('{"x": 8', finish="length"),
+    answer({"x": 8, "y": 1}),
+    raw(b"<html>8</html>", content_type="text/html"),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from([*WRONG, answer({"x": 7})]), max_size=9), min_size=1, max_size=4))
+def test_whatever_a_server_does_no_value_is_wrong_and_an_outage_ends(asks: list[list[Reply]]) -> None:
+    waiting: list[Reply] = []
+
+    async def every() -> None:
+        with scripted(lambda _: waiting.pop(0) if waiting else answer({"x": 7})) as (models, client, sleeps):
+            for replies in asks:
+                waiting[:] = replies
+                began = sleeps.clock()
+                with suppress(UpstreamRefused, UpstreamUnavailable, MalformedAnswer):
+                    assert (await client.ask(ASK, SCHEMA)).value == {"x": 7}
+                assert sleeps.clock() - began <= 60
+            assert len(models.requests) <= sum(map(len, asks)) + len(asks)
+            await client.aclose()
+
+    asyncio.run(every())
+
+
 async def test_a_model_that_takes_no_temperature_is_asked_without_one() -> None:
     def script(request: Request) -> Reply:
         if "temperature" in request.body:
@@ -155,7 +272,6 @@ async def test_an_answer_that_never_fits_ends_after_the_repairs_and_says_what_it
 @pytest.mark.parametrize(
     "failure",
     [
-        status(500),
         status(503),
         status(429),
         status(408),
@@ -195,7 +311,7 @@ async def test_an_endpoint_that_stays_down_ends_within_the_patience() -> None:
     ):
         await asked(client)
     assert sum(sleeps.slept) < 60
-    assert 5 < len(models.requests) < 12
+    assert 15 < len(models.requests) < 36  # each try in all three forms
 
 
 async def test_nobody_listening_is_unavailable() -> None:
@@ -212,8 +328,8 @@ async def test_a_slow_answer_is_given_up_and_asked_again() -> None:
     assert len(models.requests) == 2
 
 
-@pytest.mark.parametrize("code", [401, 403, 404])
-async def test_a_refusal_is_not_tried_again_and_never_tells_the_key(code: int) -> None:
+@pytest.mark.parametrize(("code", "requests"), [(401, 1), (403, 1), (404, 3)])
+async def test_a_refusal_is_not_tried_again_and_never_tells_the_key(code: int, requests: int) -> None:
     with (
         scripted([status(code, "Incorrect API key provided: sk-very-secret-key or sk-ve***key")]) as (
             models,
@@ -223,7 +339,7 @@ async def test_a_refusal_is_not_tried_again_and_never_tells_the_key(code: int) -
         pytest.raises(UpstreamRefused) as caught,
     ):
         await asked(client)
-    assert len(models.requests) == 1
+    assert len(models.requests) == requests  # a 404 may mean the form
     assert "secret" not in str(caught.value)
     assert "sk-ve" not in str(caught.value)
     assert f"{code}" in str(caught.value)

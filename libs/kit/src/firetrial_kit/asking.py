@@ -93,7 +93,7 @@ class MalformedAnswer(ModelError):  # noqa: N818
 class Endpoint:
     """Where a model is asked. `base_url` ends in the version ("https://host/v1"); the key is never shown.
 
-    `timeout` seconds bound one request; none is begun once `patience` seconds have gone into one answer,
+    `timeout` seconds bound one request; none is sent again once `patience` seconds have gone into one answer,
     waiting for a turn aside; `repairs` is how often a malformed answer is asked for again; `at_once` bounds
     the requests under way.
     """

@@ -1,9 +1,9 @@
 """Structured answers from a model behind HTTP: messages and a JSON schema in, a checked value out.
 
-Endpoints differ in what they offer: the client asks in the strictest form, steps down where that is refused,
-and remembers what worked. An answer that does not fit the schema is asked for again with the fault named; a
-rate limit or a failing server is waited out within a budget. Imported by the services that call a model;
-nothing else in kit needs the openai package.
+Endpoints differ in what they offer: the client asks in the strictest form, steps down where that is refused
+or fails, and remembers what worked (see `forms`). An answer that does not fit the schema is asked for again
+with the fault named; a rate limit or a failing server is waited out within a budget. Imported by the services
+that call a model; nothing else in kit needs the openai package.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from firetrial_kit.asking import (
 )
 from firetrial_kit.dialects import DIALECTS, Reply, Request
 from firetrial_kit.errors import Reason
+from firetrial_kit.forms import Forms
 from firetrial_kit.pace import Pace
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Usage",
 ]
 _SHOWN = 300  # characters of a foreign text that an error repeats
+_BAD_REQUEST = frozenset({400, 422})
 _RETRIED = frozenset({408, 409, 425, 429})
 _RATE_LIMITS = frozenset({429, 529})  # 529 is Anthropic's "overloaded"
 
@@ -86,7 +88,7 @@ class ModelClient:
         self._sleep = sleep
         self._observe = observe
         self._dialect = DIALECTS[endpoint.dialect]
-        self._level = 0
+        self._forms: dict[str, Forms] = {}
         self._temperature: float | None = 0.0
         self._client = openai.AsyncOpenAI(
             base_url=endpoint.base_url,
@@ -131,25 +133,30 @@ class ModelClient:
         self, messages: Sequence[Message], schema: Schema, name: str, asking: _Asking, meter: Meter | None
     ) -> Reply:
         """One answer of the model, however often it has to be asked for."""
-        level, asking.tries = self._level, 0
+        asking.tries = 0
+        attempt = self._forms.setdefault(name, Forms(self._dialect.levels)).attempt()
         while True:
             request = Request(self.endpoint.model, messages, schema, name, self._temperature)
             try:
-                reply = await self._metered(request, level, asking, meter)
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if self._temperature is not None and "temperature" in str(error).lower():
-                    self._temperature = None  # some models take no temperature at all
-                elif level + 1 < self._dialect.levels:
-                    level += 1
-                else:
-                    raise self._refused(error, asking.usage) from None
+                reply = await self._metered(request, attempt.level, asking, meter)
             except (openai.OpenAIError, TimeoutError, ValueError) as error:
+                if self._minds_temperature(error, request) or attempt.loosen(_status(error)):
+                    continue
                 asking.tries += 1
                 await self._wait(error, asking)
+                attempt.restart()
             else:
-                self._level = level
+                attempt.answered()
                 asking.usage += reply.usage
                 return reply
+
+    def _minds_temperature(self, error: Exception, request: Request) -> bool:
+        """Whether a refusal is about the temperature, which some models do not take: it is left out then."""
+        told = _status(error) in _BAD_REQUEST and "temperature" in str(error).lower()
+        if not told or request.temperature is None:
+            return False
+        self._temperature = None
+        return True
 
     async def _metered(self, request: Request, level: int, asking: _Asking, meter: Meter | None) -> Reply:
         if meter is None:
@@ -185,7 +192,7 @@ class ModelClient:
 
     async def _wait(self, error: Exception, asking: _Asking) -> None:
         """Sleep until the next try is due; raise where none can help or there is no time for it."""
-        status = error.status_code if isinstance(error, openai.APIStatusError) else 0
+        status = _status(error)
         if status and status < 500 and status not in _RETRIED:
             raise self._refused(cast("openai.APIStatusError", error), asking.usage) from None
         hint = _retry_after(error)
@@ -215,6 +222,11 @@ class ModelClient:
         key = self.endpoint.api_key
         hidden = text.replace(key, "***") if key else text
         return re.sub(r"\b(sk|key)-[\w*.-]{4,}", "***", hidden)[:_SHOWN]
+
+
+def _status(error: Exception) -> int:
+    """The HTTP status that a server answered with, 0 where there is none."""
+    return error.status_code if isinstance(error, openai.APIStatusError) else 0
 
 
 def _retry_after(error: Exception) -> float | None:
