@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tracemalloc
 from itertools import pairwise
@@ -219,3 +220,27 @@ async def test_reading_past_the_end() -> None:
     store, recorder = await filled(10)
     assert [lines async for lines in trajectory.read(store.load, recorder.chunks, 11)] == []
     assert [lines async for lines in trajectory.read(store.load, 0)] == []
+
+
+async def test_an_exchange_with_a_model_is_a_step_of_its_own() -> None:
+    chunks: list[bytes] = []
+
+    async def sink(_: str, data: bytes) -> None:
+        chunks.append(data)
+
+    recorder = Recorder(sink)
+    await asyncio.gather(
+        recorder.output("stdout", b"one\n", 0.1),
+        recorder.model("small: 200", {"status": 200, "tokens": {"prompt": 3}}, 0.2),
+        recorder.output("stdout", b"two\n", 0.3),
+    )
+    await recorder.close()
+    steps = [json.loads(line) for line in b"".join(chunks).splitlines()]
+    assert [(step["step"], step["kind"]) for step in steps] == [(1, "output"), (2, "model"), (3, "output")]
+    assert steps[1] == {
+        "step": 2,
+        "offset_s": 0.2,
+        "kind": "model",
+        "text": "small: 200",
+        "model": {"status": 200, "tokens": {"prompt": 3}},
+    }

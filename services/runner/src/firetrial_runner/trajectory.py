@@ -2,6 +2,7 @@
 
     {"step": 12, "offset_s": 3.042, "kind": "output", "stream": "stdout", "text": "a line"}
     {"step": 13, "offset_s": 3.1, "kind": "event", "text": "cancelled"}
+    {"step": 14, "offset_s": 4.2, "kind": "model", "text": "in short", "model": {"status": 200, …}}
 
 A step is a line, without its newline. Longer lines, and lines that are not finished when a chunk must be
 sealed, come in pieces: "continued": true says that the next step of the same stream goes on with it. Bytes
@@ -13,10 +14,11 @@ and memory stays the same for any length of run and of line.
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 MAX_LINE = 64 * 1024
@@ -31,7 +33,7 @@ Sink = Callable[[str, bytes], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step; `stream` is "" for events."""
+    """One step; `stream` is "" for events and exchanges with a model, of which `model` tells."""
 
     number: int
     offset_s: float
@@ -39,16 +41,30 @@ class Step:
     text: str
     continued: bool = False
     undecoded: int = 0
+    model: Mapping[str, object] | None = None
+
+    @property
+    def kind(self) -> str:
+        if self.model is not None:
+            return "model"
+        return "output" if self.stream else "event"
 
     def line(self) -> bytes:
         """The step as a JSON line."""
-        told: dict[str, object] = {"step": self.number, "offset_s": round(self.offset_s, 3)}
-        told |= {"kind": "output", "stream": self.stream} if self.stream else {"kind": "event"}
+        told: dict[str, object] = {
+            "step": self.number,
+            "offset_s": round(self.offset_s, 3),
+            "kind": self.kind,
+        }
+        if self.stream:
+            told["stream"] = self.stream
         told["text"] = self.text
         if self.continued:
             told["continued"] = True
         if self.undecoded:
             told["undecoded"] = self.undecoded
+        if self.model is not None:
+            told["model"] = self.model
         return json.dumps(told).encode() + b"\n"
 
 
@@ -61,7 +77,6 @@ class Recorder:
     """Turns output into steps and hands sealed chunks to `sink`, in order, one at a time.
 
     `seen` is called with each step as it is made. Offsets are seconds from the start of the run.
-    One task at a time may use it.
     """
 
     def __init__(self, sink: Sink, seen: Callable[[Step], None] = lambda _: None) -> None:
@@ -70,33 +85,46 @@ class Recorder:
         self._lines: dict[str, _Line] = {}
         self._chunk = bytearray()
         self._begun_s = 0.0
+        self._turn = asyncio.Lock()
         self.steps = 0
         self.chunks = 0
 
     async def output(self, stream: str, data: bytes, offset_s: float) -> None:
         """Record bytes as they came."""
-        line = self._lines.setdefault(stream, _Line(stream))
-        for text, undecoded, begun_s, continued in line.feed(data, offset_s):
-            await self._add(Step(self.steps + 1, begun_s, stream, text, continued, undecoded))
-        await self.tick(offset_s)
+        async with self._turn:
+            line = self._lines.setdefault(stream, _Line(stream))
+            for text, undecoded, begun_s, continued in line.feed(data, offset_s):
+                await self._add(Step(self.steps + 1, begun_s, stream, text, continued, undecoded))
+            await self._tick(offset_s)
 
     async def event(self, text: str, offset_s: float) -> None:
         """Record something that befell the run."""
-        await self._add(Step(self.steps + 1, offset_s, "", text))
+        async with self._turn:
+            await self._add(Step(self.steps + 1, offset_s, "", text))
+
+    async def model(self, text: str, told: Mapping[str, object], offset_s: float) -> None:
+        """Record an exchange with a model: `text` says it in short, `told` in full."""
+        async with self._turn:
+            await self._add(Step(self.steps + 1, offset_s, "", text, model=told))
 
     async def tick(self, offset_s: float) -> None:
         """Seal what has waited long enough. To be called about once a second."""
+        async with self._turn:
+            await self._tick(offset_s)
+
+    async def close(self) -> None:
+        """Record what is left and seal it."""
+        async with self._turn:
+            await self._flush(continued=False)
+            await self._seal()
+
+    async def _tick(self, offset_s: float) -> None:
         waiting = [line.begun_s for line in self._lines.values() if line.pending]
         if self._chunk:
             waiting.append(self._begun_s)
         if waiting and offset_s - min(waiting) >= MAX_AGE_S:
             await self._flush(continued=True)
             await self._seal()
-
-    async def close(self) -> None:
-        """Record what is left and seal it."""
-        await self._flush(continued=False)
-        await self._seal()
 
     async def _flush(self, *, continued: bool) -> None:
         for line in self._lines.values():
