@@ -3,7 +3,7 @@
 import pytest
 
 from firetrial.plan.v1.plan_pb2 import JudgeConfig, Plan
-from firetrial_client import FiretrialError, make_judge, make_plan
+from firetrial_client import FiretrialError, Spending, make_judge, make_plan
 
 
 def test_nothing_asked_for_is_nothing_set() -> None:
@@ -18,6 +18,15 @@ def test_everything() -> None:
     assert plan.limits.memory_bytes == 2**31
     assert (plan.judge.backend, plan.judge.model) == (JudgeConfig.BACKEND_MODEL, "m")
     assert (plan.pool, plan.max_tasks) == ("gpu", 2)
+
+
+def test_money_probe_and_model() -> None:
+    spending = Spending(usd=5.0, run_usd=0.5, run_tokens=10_000, run_calls={"*": 100})
+    plan = make_plan(["a@1", "p@2"], model="m", probe="p@2", spending=spending, at_once=4, release="2026.11")
+    assert (plan.model, plan.probe, plan.max_cost_usd, plan.at_once) == ("m", "p@2", 5.0, 4)
+    assert (plan.limits.model_cost_usd, plan.limits.model_tokens) == (0.5, 10_000)
+    assert (dict(plan.limits.model_calls), plan.release) == ({"*": 100}, "2026.11")
+    assert not make_plan(["a@1"], memory=1).limits.HasField("model_cost_usd")
 
 
 def test_a_judge_of_many_parts() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from firetrial.plan.v1.plan_pb2 import JudgeConfig, Limits, Plan
 from firetrial_client.errors import Fault, check
@@ -17,6 +18,23 @@ _MODES = {
     "text": JudgeConfig.MODE_TEXT,
     "set": JudgeConfig.MODE_SET,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What agents may spend on models through the gateway; None and 0 are no cap.
+
+    `usd` holds for all runs of the experiment, the rest for each run; `run_calls` counts by the model's name,
+    "*" for each that is not named.
+    """
+
+    usd: float | None = None
+    run_usd: float | None = None
+    run_tokens: int = 0
+    run_calls: Mapping[str, int] = field(default_factory=dict)
+
+
+FREE = Spending()
 
 
 def make_judge(
@@ -65,21 +83,37 @@ def make_plan(
     memory: int = 0,
     judge: str | JudgeConfig = "",
     max_tasks: int = 0,
+    model: str = "",
+    probe: str = "",
+    spending: Spending = FREE,
+    at_once: int = 0,
+    release: str = "",
 ) -> Plan:
     """A plan for `agents` (ids); zero and empty leave a value to the services.
 
     `wall_time` is in seconds of the agent's process, `memory` in bytes; `judge` is "offline", "model", "" or
-    what `make_judge` gives. Raises INVALID for a judge that does not exist.
+    what `make_judge` gives. `model` is what the agents use; `probe` is the one of them that answers from
+    memory; `at_once` bounds the runs at the same time. Raises INVALID for a judge that does not exist.
     """
     config = make_judge(judge) if isinstance(judge, str) else judge
-    limits = Limits(memory_bytes=memory)
+    limits = Limits(
+        memory_bytes=memory,
+        model_tokens=spending.run_tokens,
+        model_cost_usd=spending.run_usd,
+        model_calls=spending.run_calls,
+    )
     if wall_time:
         limits.wall_time.FromNanoseconds(round(wall_time * 1e9))
     return Plan(
         agents=agents,
         repeats=repeats,
         pool=pool,
-        limits=limits if wall_time or memory else None,
+        limits=limits if limits != Limits() else None,
         judge=config if config != JudgeConfig() else None,
         max_tasks=max_tasks,
+        model=model,
+        probe=probe,
+        max_cost_usd=spending.usd,
+        at_once=at_once,
+        release=release,
     )

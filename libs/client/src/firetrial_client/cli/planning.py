@@ -10,10 +10,11 @@ from typing import Any
 import click
 
 from firetrial.plan.v1.plan_pb2 import Plan
+from firetrial_client import probe
 from firetrial_client.aio import AsyncFiretrial
 from firetrial_client.cli.agents import register
 from firetrial_client.cli.app import DURATION, SIZE
-from firetrial_client.plans import make_judge, make_plan
+from firetrial_client.plans import Spending, make_judge, make_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,14 @@ class Wanted:
     memory: int = 0
     pool: str = ""
     max_tasks: int = 1
+    model: str = ""
+    probe: bool = False
+    max_cost: float | None = None
+    run_max_cost: float | None = None
+    run_max_tokens: int = 0
+    run_max_calls: int = 0
+    at_once: int = 0
+    release: str = ""
     request_id: str = ""
 
     @property
@@ -48,12 +57,15 @@ class Wanted:
             raise click.UsageError("--file goes with --agent-command; an agent's folder brings its own files")
         if self.judge == "offline" and (self.judge_model or self.judge_panel):
             raise click.UsageError("--judge offline takes no --judge-model and no --judge-panel")
+        if self.probe and not self.model:
+            raise click.UsageError("--probe asks the agents' model: name it by --model")
 
     async def plan(self, client: AsyncFiretrial) -> Plan:
         """Register the agents and make the plan."""
         ids = await register(client, self.agent, self.agent_command, self.file)
+        probing = (await client.submit_agent(probe.folder())).id if self.probe else ""
         return make_plan(
-            ids,
+            list(dict.fromkeys([*ids, probing])) if probing else ids,
             repeats=self.repeats,
             pool=self.pool,
             wall_time=self.wall_time,
@@ -68,6 +80,16 @@ class Wanted:
                 max_cost_usd=self.judge_max_cost,
             ),
             max_tasks=self.max_tasks,
+            model=self.model,
+            probe=probing,
+            spending=Spending(
+                usd=self.max_cost,
+                run_usd=self.run_max_cost,
+                run_tokens=self.run_max_tokens,
+                run_calls={"*": self.run_max_calls} if self.run_max_calls else {},
+            ),
+            at_once=self.at_once,
+            release=self.release,
         )
 
 
@@ -126,6 +148,29 @@ _OPTIONS = (
         show_default=True,
         help="Tasks to make from a paper.",
     ),
+    click.option("--model", default="", metavar="MODEL", help="The model that the agents use."),
+    click.option(
+        "--probe", is_flag=True, help="Also ask the bare model what it knows of the findings beforehand."
+    ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0),
+        metavar="USD",
+        help="What all runs may spend on models.",
+    ),
+    click.option(
+        "--run-max-cost", type=click.FloatRange(min=0), metavar="USD", help="What a run may spend on models."
+    ),
+    click.option(
+        "--run-max-tokens", type=click.IntRange(0), default=0, metavar="N", help="Model tokens of a run."
+    ),
+    click.option(
+        "--run-max-calls", type=click.IntRange(0), default=0, metavar="N", help="Calls of a run to a model."
+    ),
+    click.option(
+        "--at-once", type=click.IntRange(0), default=0, metavar="N", help="Runs at the same time, at most."
+    ),
+    click.option("--release", default="", metavar="NAME", help="The release that the experiment belongs to."),
     click.option("--request-id", default="", metavar="ID", help="The same id and plan start only once."),
 )
 
