@@ -1,5 +1,5 @@
-# ruff: noqa: INP001, S310
-# A program that is run by its path, and the address that it opens is the runner's.
+# ruff: noqa: S310 - the address that it opens is the runner's
+"""The closed-book probe: one question to the bare model, no tool, no experiment.
 
 What it scores is what the model knew before, against which an agent's score on the same task can be read.
 """
