@@ -8,9 +8,11 @@ from collections.abc import Iterable, Mapping
 from pydantic import TypeAdapter
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
+from firetrial_analyzer.attribution_wire import instruction_to_domain
 from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.render import MEDIA_TYPES, Format
 from firetrial_analyzer.report import Task
+from firetrial_analyzer.trajectory import Keeper, Trajectory
 from firetrial_analyzer.wire import judgement_to_domain, task_to_domain
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.objects import ObjectRef, Objects
@@ -19,6 +21,9 @@ from firetrial_kit.objects import ObjectRef, Objects
 KEPT = (Format.HTML, Format.MARKDOWN, Format.JSON)
 # Objects read at the same time.
 _PARALLEL = 16
+# The runner seals a chunk of a trajectory at 1 MiB.
+_MAX_CHUNK = 4 * 1024 * 1024
+_MAX_CONCLUSION = 1024 * 1024
 
 
 class Archive:
@@ -64,6 +69,39 @@ class Archive:
             if error.retryable:
                 raise
             return Task(task_id)
+
+    async def instruction(self, task_id: str) -> str:
+        """What the agent was told; empty where the task cannot be read."""
+        try:
+            return instruction_to_domain(await self._objects.get(f"runs/tasks/{task_id}/task.json"))
+        except FiretrialError as error:
+            if error.retryable:
+                raise
+            return ""
+
+    async def conclusion(self, ref: ObjectRef) -> str:
+        """What the agent concluded; empty where it cannot be read."""
+        try:
+            data = await self._objects.get(ref.uri, sha256=ref.sha256, max_size=_MAX_CONCLUSION)
+        except FiretrialError as error:
+            if error.retryable:
+                raise
+            return ""
+        return data.decode("utf-8", "replace")
+
+    async def trajectory(self, prefix: str, chunks: int) -> Trajectory:
+        """The steps under a key prefix of the runs bucket; one chunk and what is kept are in memory."""
+        keeper = Keeper()
+        for number in range(chunks):
+            try:
+                data = await self._objects.get(f"runs/{prefix}{number:05d}.jsonl", max_size=_MAX_CHUNK)
+            except FiretrialError as error:
+                if error.retryable:
+                    raise
+                keeper.lost(f"chunk {number} of the trajectory could not be read: {error.reason}")
+            else:
+                await asyncio.to_thread(keeper.feed, data)
+        return keeper.close()
 
     async def judgement(self, run_id: str, uri: str, sha256: str) -> tuple[Judge, Judgement]:
         """Raises NOT_FOUND, INVALID or CORRUPT for a reference that holds no judgement of the run."""

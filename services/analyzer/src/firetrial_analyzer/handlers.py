@@ -9,7 +9,9 @@ import structlog
 from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import events_pb2 as parser_events
 from firetrial.runner.v1 import events_pb2 as runner_events
-from firetrial_analyzer.analysis import analyse, analyse_judged, unanalysed
+from firetrial.runner.v1 import run_pb2
+from firetrial_analyzer.analysing import Analysing, Left
+from firetrial_analyzer.analysis import unanalysed
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.record import Plan
@@ -18,6 +20,7 @@ from firetrial_analyzer.wire import id_to_domain, outcome_of, plan_to_domain, ru
 from firetrial_kit.bus import Consumer, Fail, Handle, Received
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.events import EVENTS, subject
+from firetrial_kit.references import ref_to_domain
 
 # The run that a message is about and its plan; no run where a judge has still to speak.
 Read = Callable[[Received], tuple[RunOutcome | None, Plan]]
@@ -25,9 +28,14 @@ Read = Callable[[Received], tuple[RunOutcome | None, Plan]]
 
 class Handlers:
     def __init__(
-        self, reports: Reports, archive: Archive, log: structlog.typing.FilteringBoundLogger
+        self,
+        reports: Reports,
+        archive: Archive,
+        log: structlog.typing.FilteringBoundLogger,
+        analysing: Analysing | None = None,
     ) -> None:
         self._reports = reports
+        self._analysing = analysing or Analysing(archive)
         self._archive = archive
         self._log = log
 
@@ -51,18 +59,20 @@ class Handlers:
         """Ends a slot only where no judge will speak."""
         run, plan = _finished(message)
         if run is not None:
-            await self._reports.add(analyse(run), plan)
+            left = _left(message.parse(runner_events.RunFinished).run)
+            await self._reports.add(await self._analysing.unjudged(run, left), plan)
 
     async def run_judged(self, message: Received) -> None:
         event = message.parse(judge_events.RunJudged)
         run, plan = _judged(message)
         ref = event.judgement
         judge, judgement = await self._archive.judgement(run.run_id, ref.uri, ref.sha256)
-        await self._reports.add(analyse_judged(run, event.judgement_id, judge, judgement), plan)
+        item = await self._analysing.judged(run, _left(event.run), event.judgement_id, judge, judgement)
+        await self._reports.add(item, plan)
 
     async def run_judge_failed(self, message: Received) -> None:
         run, plan = _judge_failed(message)
-        await self._reports.add(analyse(run), plan)
+        await self._reports.add(await self._analysing.unjudged(run, Left()), plan)
 
     async def paper_parse_failed(self, message: Received) -> None:
         """Nothing to report on where the paper was only to be parsed."""
@@ -91,6 +101,14 @@ class Handlers:
     async def _dropped(self, message: Received, error: FiretrialError) -> None:
         """Nothing in the message could be told to have failed."""
         self._log.error("message dropped", subject=message.subject, error=error.message)
+
+
+def _left(run: run_pb2.Run) -> Left:
+    return Left(
+        run.trajectory_prefix,
+        run.trajectory_chunks,
+        ref_to_domain(run.conclusion) if run.HasField("conclusion") else None,
+    )
 
 
 def _finished(message: Received) -> tuple[RunOutcome | None, Plan]:

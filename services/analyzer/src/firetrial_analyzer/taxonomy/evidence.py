@@ -29,13 +29,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """`conclusion` is empty where the agent gave none."""
+    """`conclusion` is empty where the agent gave none. `whole` is False where steps are missing."""
 
     steps: tuple[Step, ...]
     actions: tuple[Action, ...]
     ending: Ending
     conclusion: str
     asked: Asked
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,12 @@ class Signal:
     settles: ErrorType | None
 
 
-def gather(steps: Sequence[Step], conclusion: str = "", asked: Asked | None = None) -> Evidence:
-    return Evidence(tuple(steps), tuple(actions(steps)), ending(steps), conclusion.strip(), asked or Asked())
+def gather(
+    steps: Sequence[Step], conclusion: str = "", asked: Asked | None = None, *, whole: bool = True
+) -> Evidence:
+    return Evidence(
+        tuple(steps), tuple(actions(steps)), ending(steps), conclusion.strip(), asked or Asked(), whole
+    )
 
 
 _ENDED = re.compile(r"(?P<how>timed_out|oom_killed|cancelled|output_limit|disk_limit|lost|exited)\b")

@@ -5,6 +5,7 @@ model or a person to weigh. Every citation quotes a step of the trajectory.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from firetrial_analyzer.taxonomy import course, troubles, work
 from firetrial_analyzer.taxonomy.evidence import Evidence, Signal
@@ -27,6 +28,15 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+# What these show stands at the end, so steps that are missing before it do not make it doubtful.
+_BY_THE_END = frozenset(
+    {"same_actions_repeated", "ended_without_conclusion", "limit_hit", "killed_or_crashed"}
+)
+
+
 def signals(evidence: Evidence) -> tuple[Signal, ...]:
-    """Every fact that the rules find."""
-    return tuple(signal for rule in RULES for signal in rule(evidence))
+    """Every fact that the rules find. Where steps are missing, few of them prove anything."""
+    found = (signal for rule in RULES for signal in rule(evidence))
+    if evidence.whole:
+        return tuple(found)
+    return tuple(signal if signal.name in _BY_THE_END else replace(signal, settles=None) for signal in found)

@@ -33,20 +33,36 @@ class Citation:
     quote: str
 
 
+class Reader:
+    """Puts steps together from JSON lines, however these are handed over."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, list[Step]] = {}
+        self._sizes: dict[str, int] = {}
+
+    def feed(self, lines: Iterable[str]) -> Iterator[Step]:
+        """Steps that are whole now, in order. Lines that are no steps are left out: a chunk may be cut."""
+        for line in lines:
+            step, continued = _step(line)
+            if step is None:
+                continue
+            self._open.setdefault(step.stream, []).append(step)
+            self._sizes[step.stream] = self._sizes.get(step.stream, 0) + len(step.text)
+            if not continued or self._sizes[step.stream] >= MAX_LINE:
+                yield _joined(self._open.pop(step.stream))
+                del self._sizes[step.stream]
+
+    def close(self) -> Iterator[Step]:
+        """What never ended."""
+        yield from sorted(map(_joined, self._open.values()), key=lambda step: step.number)
+        self._open.clear()
+
+
 def read(lines: Iterable[str]) -> Iterator[Step]:
-    """Steps from JSON lines, in order. Lines that are no steps are left out: a chunk may be cut."""
-    open_lines: dict[str, list[Step]] = {}
-    sizes: dict[str, int] = {}
-    for line in lines:
-        step, continued = _step(line)
-        if step is None:
-            continue
-        open_lines.setdefault(step.stream, []).append(step)
-        sizes[step.stream] = sizes.get(step.stream, 0) + len(step.text)
-        if not continued or sizes[step.stream] >= MAX_LINE:
-            yield _joined(open_lines.pop(step.stream))
-            del sizes[step.stream]
-    yield from sorted(map(_joined, open_lines.values()), key=lambda step: step.number)
+    """Steps from JSON lines, in order."""
+    reader = Reader()
+    yield from reader.feed(lines)
+    yield from reader.close()
 
 
 def _joined(pieces: list[Step]) -> Step:
