@@ -19,8 +19,8 @@ from grpc_status import rpc_status
 
 from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2_grpc
 from firetrial.analyzer.v1 import analyzer_service_pb2 as analyzer
+from firetrial.judge.v1 import calibration_pb2, judge_service_pb2_grpc, judgement_pb2, rubric_pb2
 from firetrial.judge.v1 import judge_service_pb2 as judge
-from firetrial.judge.v1 import judge_service_pb2_grpc, judgement_pb2
 from firetrial.parser.v1 import paper_pb2, parser_service_pb2_grpc, task_pb2
 from firetrial.parser.v1 import parser_service_pb2 as parser
 from firetrial.runner.v1 import run_pb2, runner_service_pb2_grpc
@@ -294,10 +294,6 @@ class Runner(runner_service_pb2_grpc.RunnerServiceServicer):
 
 
 class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
-    # What the client does not call yet.
-    GradeSubmission = None  # type: ignore[assignment]
-    Calibrate = GetCalibration = ListCalibrations = None  # type: ignore[assignment]
-
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -331,6 +327,30 @@ class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
             yield judge.WatchJudgementsResponse(
                 judgement=judgement_pb2.Judgement(id=f"j-{number}", run_id=f"{request.experiment_id}-r")
             )
+
+    def GradeSubmission(self, request: Any, context: Any) -> Any:
+        return judge.GradeSubmissionResponse(
+            grade=rubric_pb2.Grade(id="g-1", notes=[f"{len(request.rubric)} {len(request.files)}"])
+        )
+
+    def Calibrate(self, request: Any, context: Any) -> Any:
+        return judge.CalibrateResponse(
+            calibration=calibration_pb2.Calibration(
+                id="c-1", config=request.config, items=len(request.labels)
+            )
+        )
+
+    def GetCalibration(self, request: Any, context: Any) -> Any:
+        if request.id != "c-1":
+            not_found(context, "calibration", request.id)
+        return judge.GetCalibrationResponse(calibration=calibration_pb2.Calibration(id="c-1"))
+
+    def ListCalibrations(self, request: Any, context: Any) -> Any:
+        found = [calibration_pb2.Calibration(id=f"c-{number}") for number in range(5)]
+        return page(found, request, judge.ListCalibrationsResponse(), "calibrations")
+
+    def DescribeJudge(self, request: Any, context: Any) -> Any:
+        return judge.DescribeJudgeResponse(config=request.config, config_hash="h", calibration_id="c-1")
 
     def ListJudgements(self, request: Any, context: Any) -> Any:
         found = [judgement_pb2.Judgement(id=f"j-{number}") for number in range(5)]

@@ -273,6 +273,24 @@ async def test_a_run_is_judged_again(client: AsyncFiretrial, world: World) -> No
     assert caught.value.reason == "NOT_FOUND"
 
 
+async def test_a_judge_is_described_and_calibrated(client: AsyncFiretrial) -> None:
+    config = JudgeConfig(model="m")
+    described = await client.describe_judge(config)
+    assert (described.config, described.config_hash, described.calibration_id) == (config, "h", "c-1")
+    made = await client.calibrate(b"labels", config=config)
+    assert (made.id, made.items, made.config) == ("c-1", 6, config)
+    assert (await client.get_calibration("c-1")).id == "c-1"
+    with pytest.raises(FiretrialError, match="c-none"):
+        await client.get_calibration("c-none")
+    listed = [found.id async for found in client.list_calibrations()]
+    assert listed == [f"c-{number}" for number in range(5)]
+
+
+async def test_a_submission_is_graded(client: AsyncFiretrial) -> None:
+    grade = await client.grade_submission(b"id: a", b"tar")
+    assert (grade.id, list(grade.notes)) == ("g-1", ["5 3"])
+
+
 async def test_watched_judgements_come_once_each(client: AsyncFiretrial) -> None:
     found = [(judgement.id, judgement.run_id) async for judgement in client.watch_judgements("e-1")]
     assert found == [("j-1", "e-1-r"), ("j-2", "e-1-r")]

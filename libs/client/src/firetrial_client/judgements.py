@@ -1,4 +1,4 @@
-"""Judgements: what the judge owns."""
+"""Judgements, grades and calibrations: what the judge owns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 from firetrial.judge.v1 import judge_service_pb2 as pb
+from firetrial.judge.v1.calibration_pb2 import Calibration
 from firetrial.judge.v1.judge_service_pb2_grpc import JudgeServiceStub
 from firetrial.judge.v1.judgement_pb2 import Judgement
+from firetrial.judge.v1.rubric_pb2 import Grade
 from firetrial.plan.v1.plan_pb2 import JudgeConfig
 from firetrial_client.calls import Caller
 
@@ -64,6 +66,41 @@ class JudgementCalls(Caller):
             lambda answer: answer.judgement,
             timeout=timeout,
         )
+
+    async def describe_judge(self, config: JudgeConfig | None = None) -> pb.DescribeJudgeResponse:
+        """What a judge configuration comes to: `config_hash`, `calibration_id`, `prompts_sha256`, `quality`.
+
+        Nothing is judged. Raises INVALID, and PRECONDITION where the judge lacks the model.
+        """
+        request = pb.DescribeJudgeRequest(config=config)
+        return await self._one("judge", lambda: self._judge.DescribeJudge, request)
+
+    async def calibrate(self, labels: bytes, *, config: JudgeConfig | None = None) -> Calibration:
+        """Measure a judge against people's labels (CSV or JSON lines) and keep the result. Raises INVALID."""
+        request = pb.CalibrateRequest(labels=labels, config=config)
+        return (await self._one("judge", lambda: self._judge.Calibrate, request, _JUDGING)).calibration
+
+    async def get_calibration(self, calibration_id: str) -> Calibration:
+        """Raises NOT_FOUND."""
+        request = pb.GetCalibrationRequest(id=calibration_id)
+        return (await self._one("judge", lambda: self._judge.GetCalibration, request)).calibration
+
+    def list_calibrations(self) -> AsyncGenerator[Calibration, None]:
+        """Every calibration, page by page."""
+        return self._pages(
+            "judge", lambda: self._judge.ListCalibrations, pb.ListCalibrationsRequest(), "calibrations"
+        )
+
+    async def grade_submission(
+        self, rubric: bytes, files: bytes, *, config: JudgeConfig | None = None
+    ) -> Grade:
+        """Grade a tar of a submission's files under a rubric (JSON or YAML).
+
+        Graded so before, it is answered at once. Raises INVALID, and PRECONDITION where the judge lacks a
+        model, a price or money.
+        """
+        request = pb.GradeSubmissionRequest(rubric=rubric, files=files, config=config)
+        return (await self._one("judge", lambda: self._judge.GradeSubmission, request, _JUDGING)).grade
 
     def list_judgements(self) -> AsyncGenerator[Judgement, None]:
         """Every judgement, page by page."""

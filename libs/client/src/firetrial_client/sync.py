@@ -128,6 +128,11 @@ class Firetrial:
     list_judgements = _stream(AsyncFiretrial.list_judgements)
     judge_run = _single(AsyncFiretrial.judge_run)
     watch_judgements = _stream(AsyncFiretrial.watch_judgements)
+    describe_judge = _single(AsyncFiretrial.describe_judge)
+    calibrate = _single(AsyncFiretrial.calibrate)
+    get_calibration = _single(AsyncFiretrial.get_calibration)
+    list_calibrations = _stream(AsyncFiretrial.list_calibrations)
+    grade_submission = _single(AsyncFiretrial.grade_submission)
 
     get_report = _single(AsyncFiretrial.get_report)
     list_reports = _stream(AsyncFiretrial.list_reports)

@@ -40,6 +40,9 @@ class CalibrationRpcs(judge_service_pb2_grpc.JudgeServiceServicer):
         calibrations, token = await self._work().page(request.page_size, request.page_token)
         return pb.ListCalibrationsResponse(calibrations=calibrations, next_page_token=token)
 
+    async def DescribeJudge(self, request: pb.DescribeJudgeRequest, context: Any) -> pb.DescribeJudgeResponse:
+        return await self._work().describe(request.config)
+
     def _work(self) -> Calibrating:
         if self._calibrating is None:
             raise FiretrialError(Reason.NOT_YET, "this judge is not set up for calibration")

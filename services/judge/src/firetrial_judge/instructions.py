@@ -29,8 +29,12 @@ class Prompts:
     @property
     def version(self) -> str:
         """Changes with each of them."""
-        joined = self.claims.text + self.verdicts.text + self.core_idea.text
-        return f"{self.name}-{_hash(joined)}"
+        return f"{self.name}-{self.sha256[:8]}"
+
+    @property
+    def sha256(self) -> str:
+        """Over the text of them all."""
+        return sha256((self.claims.text + self.verdicts.text + self.core_idea.text).encode()).hexdigest()
 
 
 def load_prompts(name: str = CURRENT) -> Prompts:

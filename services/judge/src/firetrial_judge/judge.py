@@ -138,6 +138,8 @@ class Purse(Protocol):
 class ModelBacked(Protocol):
     """A judge that pays for each question: it takes several at once, and is asked by turns of a panel."""
 
+    prompts_sha256: str  # over the text of its instructions
+
     async def rule_all(
         self, questions: Sequence[Question], repeat: int = 1
     ) -> tuple[list[Sequence[Ruling]], Spent]:

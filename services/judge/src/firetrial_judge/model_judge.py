@@ -72,6 +72,7 @@ class ModelJudge:
         self._price = price
         self._token = token
         self._meter: Meter | None = None
+        self.prompts_sha256 = prompts.sha256
         self.config = JudgeConfig(
             backend="model",
             model=client.endpoint.model,

@@ -61,6 +61,7 @@ class Panel:
         self._repeats = repeats
         self._leader = self._members[0]
         self.quality = self._leader.quality
+        self.prompts_sha256 = self._leader.prompts_sha256 if isinstance(self._leader, ModelBacked) else ""
         self.config = replace(
             self._leader.config,
             panel=tuple(member.config.model for member in self._members[1:]),

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
 
-from firetrial.judge.v1 import calibration_pb2, events_pb2
+from firetrial.judge.v1 import calibration_pb2, events_pb2, judgement_pb2
 from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.plan.v1 import plan_pb2
+from firetrial_judge.cache import NoCache
 from firetrial_judge.calibration.calibrating import Calibrating, CalibrationMetrics
 from firetrial_judge.calibration.drift import CalibrationRecord
 from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.claims import Claim
-from firetrial_judge.judge import JudgeConfig, Spent
+from firetrial_judge.instructions import load_prompts
+from firetrial_judge.judge import Judge, JudgeConfig, Spent
 from firetrial_judge.judges import Judges
+from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.verdict import Ruling
 from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.models import Endpoint
 from firetrial_kit.objects import GRANTS
 from firetrial_kit.records import Records
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
-from unit.judge.world import WordJudge
+from unit.judge.world import WordJudge, World
 
 LABELS = "\n".join(
     json.dumps({"id": n, "reference": "Accuracy falls with noise.", "claim": claim, "label": label})
@@ -50,14 +55,14 @@ class Deafening(WordJudge):
 class Here:
     """A judge's calibrations on the kit's fakes."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: Callable[[str], Judge] | None = None) -> None:
         self.bus = InMemoryBus()
         self.judge = Deafening(config=JudgeConfig("offline", "words", "1"))
         self.registry = CollectorRegistry()
         self.objects = InMemoryObjects(GRANTS["judge"])
         self.clock = ManualClock()
         self.work = Calibrating(
-            judges=Judges(self.judge, None),
+            judges=Judges(self.judge, model),
             objects=self.objects,
             records=Records(InMemoryState(), "calibration", CalibrationRecord),
             bus=self.bus,
@@ -154,6 +159,10 @@ async def test_the_rpcs(here: Here) -> None:
     assert (await rpcs.GetCalibration(pb.GetCalibrationRequest(id=made.id), None)).calibration == made
     listed = await rpcs.ListCalibrations(pb.ListCalibrationsRequest(), None)
     assert [c.id for c in listed.calibrations] == [made.id]
+    described = await rpcs.DescribeJudge(pb.DescribeJudgeRequest(), None)
+    assert (described.config_hash, described.calibration_id) == (here.judge.config.hash, made.id)
+    assert (described.config, described.drift) == (made.config, "")
+    assert (described.prompts, described.prompts_sha256, described.quality) == ("1", "", here.judge.quality)
     for labels in (b"", b"x" * (3 * 1024 * 1024 + 1)):
         with pytest.raises(FiretrialError) as refused:
             await rpcs.Calibrate(pb.CalibrateRequest(labels=labels), None)
@@ -161,3 +170,54 @@ async def test_the_rpcs(here: Here) -> None:
     with pytest.raises(FiretrialError) as missing:
         await rpcs.GetCalibration(pb.GetCalibrationRequest(id="c-0"), None)
     assert missing.value.reason is Reason.NOT_FOUND
+
+
+async def test_what_describes_a_judge_is_what_its_judgements_say(here: Here) -> None:
+    world = World()
+    world.start(here.judge, standing=here.work.standing)
+    await world.task()
+    run = await world.run()
+    again = pb.JudgeRunRequest(run_id=run.id)
+
+    async def both() -> tuple[pb.DescribeJudgeResponse, judgement_pb2.Judgement]:
+        described = await here.work.describe(plan_pb2.JudgeConfig())
+        return described, (await world.servicer.JudgeRun(again, None)).judgement
+
+    described, before = await both()
+    assert (described.calibration_id, before.calibration_id, list(before.flags)) == ("", "", [])
+    made = await here.calibrate()
+    described, kept = await both()
+    assert described.calibration_id == made.id
+    assert kept == before  # a judgement says what was known when it was made
+    here.change(prompts="2")
+    described, drifted = await both()
+    assert described.config_hash == drifted.config_hash != before.config_hash
+    assert described.calibration_id == drifted.calibration_id == ""
+    assert list(drifted.flags) == ["judge_drift"]
+    assert described.drift in drifted.notes
+    here.clock.advance(60)
+    newer = await here.calibrate()
+    another = await world.servicer.JudgeRun(pb.JudgeRunRequest(run_id=(await world.run("r-2")).id), None)
+    assert another.judgement.calibration_id == newer.id != made.id
+    assert list(another.judgement.flags) == []
+    here.change(prompts="1")  # the judge of the first calibration is back: that one speaks for it again
+    assert (await here.work.describe(plan_pb2.JudgeConfig())).calibration_id == made.id
+
+
+async def test_a_model_s_prompts_are_described_by_their_hash() -> None:
+    prompts = load_prompts()
+    async with AsyncExitStack() as stack:
+        client = clients(lambda name: Endpoint("http://127.0.0.1:9/v1", name or "m"), stack)
+        here = Here(model_judges(client, NoCache(), {}))
+        asked = plan_pb2.JudgeConfig(backend=plan_pb2.JudgeConfig.BACKEND_MODEL, panel=["n"], judge_repeats=2)
+        described = await here.work.describe(asked)
+        with pytest.raises(FiretrialError, match="at most 8"):
+            await here.work.describe(plan_pb2.JudgeConfig(panel=[f"m{n}" for n in range(9)]))
+    assert (described.prompts, described.prompts_sha256) == (prompts.version, prompts.sha256)
+    assert (described.config.model, list(described.config.panel), described.config.judge_repeats) == (
+        "m",
+        ["n"],
+        2,
+    )
+    with pytest.raises(FiretrialError, match="has no model"):
+        await Here().work.describe(asked)

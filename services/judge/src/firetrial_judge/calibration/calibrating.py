@@ -8,6 +8,7 @@ from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from prometheus_client import CollectorRegistry, Gauge
 
 from firetrial.judge.v1 import calibration_pb2, events_pb2
+from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge import wire
 from firetrial_judge.calibration.drift import CalibrationRecord, drifted, latest, moved
@@ -107,6 +108,20 @@ class Calibrating:
         drift = "" if fitting else drifted(latest(records, config.backend), config)
         self._metrics.drift.labels(config.backend).set(bool(drift))
         return (fitting.id if fitting else ""), drift
+
+    async def describe(self, asked: plan_pb2.JudgeConfig) -> pb.DescribeJudgeResponse:
+        """What a configuration comes to here. Raises INVALID, and PRECONDITION where its model is missing."""
+        judge = self._judges.seat(wire.spec_to_domain(asked))
+        calibration_id, drift = await self.standing(judge.config)
+        return pb.DescribeJudgeResponse(
+            config=wire.config_to_wire(judge.config),
+            config_hash=judge.config.hash,
+            calibration_id=calibration_id,
+            prompts=judge.config.prompts,
+            prompts_sha256=judge.prompts_sha256,
+            quality=judge.quality,
+            drift=drift,
+        )
 
     async def _announce(self, record: CalibrationRecord, config: JudgeConfig) -> None:
         before = latest(await self._all(), record.backend, but=record.id)

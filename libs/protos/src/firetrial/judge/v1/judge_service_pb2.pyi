@@ -418,3 +418,69 @@ class ListCalibrationsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListCalibrationsResponse: _TypeAlias = ListCalibrationsResponse  # noqa: Y015
+
+@_typing.final
+class DescribeJudgeRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONFIG_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def config(self) -> _plan_pb2.JudgeConfig: ...
+    def __init__(
+        self,
+        *,
+        config: _plan_pb2.JudgeConfig | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeJudgeRequest: _TypeAlias = DescribeJudgeRequest  # noqa: Y015
+
+@_typing.final
+class DescribeJudgeResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONFIG_FIELD_NUMBER: _builtins.int
+    CONFIG_HASH_FIELD_NUMBER: _builtins.int
+    CALIBRATION_ID_FIELD_NUMBER: _builtins.int
+    PROMPTS_FIELD_NUMBER: _builtins.int
+    PROMPTS_SHA256_FIELD_NUMBER: _builtins.int
+    QUALITY_FIELD_NUMBER: _builtins.int
+    DRIFT_FIELD_NUMBER: _builtins.int
+    config_hash: _builtins.str
+    """The same as in each of its judgements."""
+    calibration_id: _builtins.str
+    """The newest calibration of exactly this configuration; empty where there is none."""
+    prompts: _builtins.str
+    """The version of the prompts, or of the offline judge's rules."""
+    prompts_sha256: _builtins.str
+    """sha256 over the prompts' text; empty for the offline judge, which sends none."""
+    quality: _builtins.str
+    """What is known of the judge's own quality, for people to read."""
+    drift: _builtins.str
+    """How it differs from the judge of its backend that was calibrated last; empty where it does not."""
+    @_builtins.property
+    def config(self) -> _plan_pb2.JudgeConfig:
+        """The configuration as it is applied, its defaults filled in."""
+
+    def __init__(
+        self,
+        *,
+        config: _plan_pb2.JudgeConfig | None = ...,
+        config_hash: _builtins.str = ...,
+        calibration_id: _builtins.str = ...,
+        prompts: _builtins.str = ...,
+        prompts_sha256: _builtins.str = ...,
+        quality: _builtins.str = ...,
+        drift: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration_id", b"calibration_id", "config", b"config", "config_hash", b"config_hash", "drift", b"drift", "prompts", b"prompts", "prompts_sha256", b"prompts_sha256", "quality", b"quality"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeJudgeResponse: _TypeAlias = DescribeJudgeResponse  # noqa: Y015

@@ -80,6 +80,11 @@ class JudgeServiceStub:
                 request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsRequest.SerializeToString,
                 response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsResponse.FromString,
                 _registered_method=True)
+        self.DescribeJudge = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/DescribeJudge',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.DescribeJudgeRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.DescribeJudgeResponse.FromString,
+                _registered_method=True)
 
 
 class JudgeServiceServicer:
@@ -145,6 +150,13 @@ class JudgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DescribeJudge(self, request, context):
+        """What a judge configuration comes to here, without judging anything: what a release freezes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_JudgeServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -192,6 +204,11 @@ def add_JudgeServiceServicer_to_server(servicer, server):
                     servicer.ListCalibrations,
                     request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsRequest.FromString,
                     response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsResponse.SerializeToString,
+            ),
+            'DescribeJudge': grpc.unary_unary_rpc_method_handler(
+                    servicer.DescribeJudge,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.DescribeJudgeRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.DescribeJudgeResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -438,6 +455,33 @@ class JudgeService:
             '/firetrial.judge.v1.JudgeService/ListCalibrations',
             firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsRequest.SerializeToString,
             firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ListCalibrationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DescribeJudge(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/DescribeJudge',
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.DescribeJudgeRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_judge__service__pb2.DescribeJudgeResponse.FromString,
             options,
             channel_credentials,
             insecure,

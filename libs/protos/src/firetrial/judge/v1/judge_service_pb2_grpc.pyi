@@ -47,6 +47,8 @@ class JudgeServiceStub:
     """Measures a judge configuration against people's labels and keeps the result."""
     GetCalibration: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.GetCalibrationRequest, _judge_service_pb2.GetCalibrationResponse]
     ListCalibrations: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.ListCalibrationsRequest, _judge_service_pb2.ListCalibrationsResponse]
+    DescribeJudge: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.DescribeJudgeRequest, _judge_service_pb2.DescribeJudgeResponse]
+    """What a judge configuration comes to here, without judging anything: what a release freezes."""
 
 @_typing.type_check_only
 class JudgeServiceAsyncStub(JudgeServiceStub):
@@ -67,6 +69,8 @@ class JudgeServiceAsyncStub(JudgeServiceStub):
     """Measures a judge configuration against people's labels and keeps the result."""
     GetCalibration: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.GetCalibrationRequest, _judge_service_pb2.GetCalibrationResponse]  # type: ignore[assignment]
     ListCalibrations: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.ListCalibrationsRequest, _judge_service_pb2.ListCalibrationsResponse]  # type: ignore[assignment]
+    DescribeJudge: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.DescribeJudgeRequest, _judge_service_pb2.DescribeJudgeResponse]  # type: ignore[assignment]
+    """What a judge configuration comes to here, without judging anything: what a release freezes."""
 
 class JudgeServiceServicer(metaclass=_abc_1.ABCMeta):
     """Owns judgements, grades and calibrations."""
@@ -138,5 +142,13 @@ class JudgeServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _judge_service_pb2.ListCalibrationsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_judge_service_pb2.ListCalibrationsResponse, _abc.Awaitable[_judge_service_pb2.ListCalibrationsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def DescribeJudge(
+        self,
+        request: _judge_service_pb2.DescribeJudgeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_judge_service_pb2.DescribeJudgeResponse, _abc.Awaitable[_judge_service_pb2.DescribeJudgeResponse]]:
+        """What a judge configuration comes to here, without judging anything: what a release freezes."""
 
 def add_JudgeServiceServicer_to_server(servicer: JudgeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
