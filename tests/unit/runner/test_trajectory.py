@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tracemalloc
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial_runner import trajectory
-from firetrial_runner.trajectory import MAX_CHUNK, MAX_LINE, Recorder, Step, chunk_name
+from firetrial_runner.trajectory import (
+    MAX_CHUNK,
+    MAX_FIELD,
+    MAX_LINE,
+    MAX_READ,
+    Kind,
+    Recorder,
+    Step,
+    Told,
+    chunk_name,
+    lines_of,
+)
 
 
 class Store:
@@ -24,11 +35,18 @@ class Store:
         assert name not in self.chunks, "a chunk is written once"
         self.chunks[name] = data
 
-    async def load(self, number: int) -> bytes:
-        return self.chunks[chunk_name(number)]
+    @property
+    def firsts(self) -> list[int]:
+        return trajectory.first_steps(f"runs/r-1/{name}" for name in self.chunks)
+
+    async def load(self, first: int) -> bytes:
+        return self.chunks[chunk_name(first)]
+
+    def lines(self) -> list[bytes]:
+        return [line for chunk in self.chunks.values() for line in lines_of(chunk).splitlines()]
 
     def steps(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for chunk in self.chunks.values() for line in chunk.splitlines()]
+        return [json.loads(line) for line in self.lines()]
 
 
 def joined(steps: list[dict[str, Any]], stream: str) -> str:
@@ -85,9 +103,9 @@ async def test_control_codes_are_escaped() -> None:
     recorder = Recorder(store.put)
     await recorder.output("stdout", b"\x1b[31mred\x00\r50%\r\n", 0.0)
     await recorder.close()
-    (chunk,) = store.chunks.values()
-    assert chunk.isascii()
-    assert not any(byte < 32 for byte in chunk.replace(b"\n", b""))
+    (line,) = store.lines()
+    assert line.isascii()
+    assert not any(byte < 32 for byte in line)
     assert store.steps()[0]["text"] == "\x1b[31mred\x00\r50%\r"
 
 
@@ -142,7 +160,7 @@ async def test_chunks_are_bounded_and_hold_whole_steps() -> None:
         await recorder.output("stdout", b"\x01" * 65_000 + b"\n", 0.0)
     await recorder.close()
     assert len(store.chunks) == recorder.chunks > 15
-    assert all(len(chunk) <= MAX_CHUNK for chunk in store.chunks.values())
+    assert all(len(lines_of(chunk)) <= MAX_CHUNK for chunk in store.chunks.values())
     numbers = [step["step"] for step in store.steps()]
     assert numbers == list(range(1, 61))
 
@@ -199,27 +217,120 @@ async def filled(steps: int) -> tuple[Store, Recorder]:
     return store, recorder
 
 
-@pytest.mark.parametrize("from_step", [1, 2, 5_000, 9_999, 10_000])
-async def test_reading_from_a_step(from_step: int) -> None:
+async def paged(store: Store, firsts: Sequence[int], from_step: int, size: int) -> tuple[list[int], int, int]:
+    """(numbers of the steps, total, next) of a page."""
+    found = await trajectory.page(store.load, firsts, from_step, size)
+    return [json.loads(line)["step"] for line in found.lines.splitlines()], found.total, found.next_step
+
+
+@pytest.mark.parametrize("from_step", [1, 2, 5_000, 9_951, 9_999, 10_000, 10_001])
+async def test_a_page_from_any_step_reads_two_chunks_at_most_beside_its_own(from_step: int) -> None:
     store, recorder = await filled(10_000)
     assert recorder.chunks > 3
     loaded: list[int] = []
 
-    async def load(number: int) -> bytes:
-        loaded.append(number)
-        return await store.load(number)
+    async def load(first: int) -> bytes:
+        loaded.append(first)
+        return await store.load(first)
 
-    read = [lines async for lines in trajectory.read(load, recorder.chunks, from_step)]
-    numbers = [json.loads(line)["step"] for lines in read for line in lines.splitlines()]
-    assert numbers == list(range(from_step, 10_001))
-    assert all(earlier < later for earlier, later in pairwise(numbers))
-    assert len(loaded) <= recorder.chunks + 5
+    found = await trajectory.page(load, store.firsts, from_step, 50)
+    numbers = [json.loads(line)["step"] for line in found.lines.splitlines()]
+    assert numbers == list(range(from_step, min(from_step + 50, 10_001)))
+    assert found.total == 10_000
+    assert found.next_step == (from_step + 50 if from_step + 50 <= 10_000 else 0)
+    assert len(loaded) <= 3
 
 
-async def test_reading_past_the_end() -> None:
-    store, recorder = await filled(10)
-    assert [lines async for lines in trajectory.read(store.load, recorder.chunks, 11)] == []
-    assert [lines async for lines in trajectory.read(store.load, 0)] == []
+async def test_a_page_goes_over_the_end_of_a_chunk() -> None:
+    store, _ = await filled(10_000)
+    second = store.firsts[1]
+    assert await paged(store, store.firsts, second - 2, 4) == (
+        [second - 2, second - 1, second, second + 1],
+        10_000,
+        second + 2,
+    )
+
+
+async def test_a_page_is_bounded_in_bytes_and_holds_one_step_at_least() -> None:
+    store, _ = await filled(100)
+    found = await trajectory.page(store.load, store.firsts, 1, 100, most=1000)
+    assert 1 < len(found.lines.splitlines()) < 4
+    assert found.next_step == len(found.lines.splitlines()) + 1
+    one = await trajectory.page(store.load, store.firsts, 5, 100, most=1)
+    assert len(one.lines.splitlines()) == 1
+    assert one.next_step == 6
+
+
+async def test_a_page_past_the_end_and_of_nothing() -> None:
+    store, _ = await filled(10)
+    assert await paged(store, store.firsts, 11, 5) == ([], 10, 0)
+    assert await paged(store, [], 1, 5) == ([], 0, 0)
+
+
+async def test_steps_of_every_kind_and_their_fields() -> None:
+    store = Store()
+    recorder = Recorder(store.put)
+    await recorder.tell(Told(Kind.COMMAND, "ls", {"exit_code": 0, "tool": None, "call": "c" * 5000}), 1.0)
+    await recorder.tell(Told(Kind.THOUGHT, "x" * MAX_LINE + "end", {"reasoning": True}, offset_s=0.5), 1.0)
+    await recorder.tell(Told(Kind.OUTPUT, "lone \ud83d and \udc41", {"call": "1"}, "stdout"), 1.0)
+    await recorder.close()
+    command, thought, rest, output = store.steps()
+    assert command == {
+        "step": 1,
+        "offset_s": 1.0,
+        "kind": "command",
+        "text": "ls",
+        "exit_code": 0,
+        "call": "c" * MAX_FIELD,
+        "cut": 5000 - MAX_FIELD,
+    }
+    assert (thought["continued"], thought["reasoning"], thought["offset_s"]) == (True, True, 0.5)
+    assert rest == {"step": 3, "offset_s": 0.5, "kind": "thought", "text": "end"}
+    assert output["text"] == "lone \\ud83d and \\udc41"
+
+
+class Shouting:
+    """Reads lines that begin with "!", and keeps one back for the end."""
+
+    def __init__(self) -> None:
+        self.kept: list[Told] = []
+
+    def line(self, text: str) -> list[Told] | None:
+        if text == "!keep":
+            self.kept.append(Told(Kind.EVENT, "kept"))
+            return []
+        return [Told(Kind.THOUGHT, text[1:])] if text.startswith("!") else None
+
+    def close(self) -> list[Told]:
+        return self.kept
+
+
+async def test_a_reader_makes_steps_of_the_lines_it_knows_and_the_others_stay() -> None:
+    store = Store()
+    recorder = Recorder(store.put, reader=Shouting())
+    await recorder.output("stdout", b"!on", 0.0)
+    await recorder.tick(5.0)
+    await recorder.output("stderr", b"!err\n", 5.0)
+    await recorder.output("stdout", "e €\n!keep\nplain \xff\n!half".encode("latin-1", "replace"), 6.0)
+    await recorder.close()
+    found = [(step["kind"], step.get("stream"), step["text"]) for step in store.steps()]
+    assert found == [
+        ("output", "stderr", "!err"),
+        ("thought", None, "one ?"),
+        ("output", "stdout", "plain \\xff"),
+        ("thought", None, "half"),
+        ("event", None, "kept"),
+    ]
+
+
+async def test_a_line_too_long_to_be_looked_into_is_kept_as_it_is() -> None:
+    store = Store()
+    recorder = Recorder(store.put, reader=Shouting())
+    await recorder.output("stdout", b"!" + b"x" * (MAX_READ + 10) + b"\n!next\n", 0.0)
+    await recorder.close()
+    steps = store.steps()
+    assert joined(steps, "stdout") == "!" + "x" * (MAX_READ + 10) + "\n"
+    assert steps[-1]["kind"] == "thought"
 
 
 async def test_an_exchange_with_a_model_is_a_step_of_its_own() -> None:
@@ -235,7 +346,7 @@ async def test_an_exchange_with_a_model_is_a_step_of_its_own() -> None:
         recorder.output("stdout", b"two\n", 0.3),
     )
     await recorder.close()
-    steps = [json.loads(line) for line in b"".join(chunks).splitlines()]
+    steps = [json.loads(line) for chunk in chunks for line in lines_of(chunk).splitlines()]
     assert [(step["step"], step["kind"]) for step in steps] == [(1, "output"), (2, "model"), (3, "output")]
     assert steps[1] == {
         "step": 2,

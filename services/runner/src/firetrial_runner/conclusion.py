@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firetrial_runner.archive import open_regular
-from firetrial_runner.trajectory import Step
+from firetrial_runner.trajectory import Kind, Step
 
 FILES = ("conclusion.md", "conclusion.txt")
 MAX_BYTES = 1024 * 1024
@@ -40,7 +40,7 @@ class Scanner:
 
     def see(self, step: Step) -> None:
         """Take the next step of the run."""
-        if step.stream != "stdout":
+        if step.stream != "stdout" or step.kind not in {None, Kind.OUTPUT}:
             return
         marked = _MARKED.fullmatch(step.text) if self._line_begins else None
         if marked:

@@ -140,7 +140,7 @@ class Execution:
 
     async def _put_chunk(self, run_id: str, name: str, data: bytes) -> None:
         key = keys.of_run(run_id, name)
-        await patiently(lambda: self._put(key, data, "application/jsonl"))
+        await patiently(lambda: self._put(key, data, "application/gzip"))
 
     async def _put(self, key: str, data: bytes, media_type: str) -> ObjectRef:
         return await self.objects.put(keys.BUCKET, key, data, media_type)

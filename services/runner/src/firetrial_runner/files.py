@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.objects import ObjectRef, Objects
 from firetrial_runner import keys, trajectory
 from firetrial_runner.records import Books
+from firetrial_runner.trajectory import Page
 
+MAX_PAGE = 1000
+_DEFAULT_PAGE = 100
 _PIECE = 1024 * 1024
 _POLL_S = 0.5
 
@@ -26,16 +29,19 @@ class Files:
         Raises NOT_FOUND for a run that does not exist.
         """
         over = (await self.books.runs.get(run_id)).run.is_over
-        chunks = await self._chunks(run_id)
 
-        async def load(number: int) -> bytes:
-            return await self._chunk(run_id, number)
+        async def load(first: int) -> bytes:
+            return await self._chunk(run_id, first)
 
-        async for lines in trajectory.read(load, chunks, from_step):
-            yield lines
+        following = 1
+        for first in trajectory.reaching(await self._firsts(run_id), from_step):
+            lines = trajectory.lines_of(await load(first))
+            following = first + lines.count(b"\n")
+            if wanted := trajectory.since(lines, first, from_step):
+                yield wanted
         while follow:
             try:
-                lines = trajectory.since(await load(chunks), from_step)
+                lines = trajectory.lines_of(await load(following))
             except FiretrialError as error:
                 if error.reason is not Reason.NOT_FOUND:
                     raise
@@ -44,9 +50,26 @@ class Files:
                 await asyncio.sleep(_POLL_S)
                 over = (await self.books.runs.get(run_id)).run.is_over
                 continue
-            chunks += 1
-            if lines:
-                yield lines
+            wanted = trajectory.since(lines, following, from_step)
+            following += lines.count(b"\n")
+            if wanted:
+                yield wanted
+
+    async def page(self, run_id: str, from_step: int, size: int) -> Page:
+        """A page of steps, from any step on, in the same time. Raises NOT_FOUND, INVALID."""
+        faults = []
+        if from_step < 0:
+            faults.append(Fault("from_step", str(from_step), "must be 0 or more"))
+        if not 0 <= size <= MAX_PAGE:
+            faults.append(Fault("page_size", str(size), f"must be 0 to {MAX_PAGE}"))
+        check("the request", faults)
+        await self.books.runs.get(run_id)
+
+        async def load(first: int) -> bytes:
+            return await self._chunk(run_id, first)
+
+        firsts = await self._firsts(run_id)
+        return await trajectory.page(load, firsts, max(1, from_step), size or _DEFAULT_PAGE)
 
     async def stream(self, ref: ObjectRef) -> AsyncIterator[bytes]:
         """An object's bytes in pieces of at most 1 MiB."""
@@ -54,8 +77,9 @@ class Files:
             for start in range(0, len(piece), _PIECE):
                 yield piece[start : start + _PIECE]
 
-    async def _chunk(self, run_id: str, number: int) -> bytes:
-        return await self.objects.get(keys.uri(keys.of_run(run_id, trajectory.chunk_name(number))))
+    async def _chunk(self, run_id: str, first: int) -> bytes:
+        return await self.objects.get(keys.uri(keys.of_run(run_id, trajectory.chunk_name(first))))
 
-    async def _chunks(self, run_id: str) -> int:
-        return len(await self.objects.keys(keys.BUCKET, keys.of_run(run_id, "trajectory/")))
+    async def _firsts(self, run_id: str) -> list[int]:
+        prefix = keys.of_run(run_id, trajectory.FOLDER)
+        return trajectory.first_steps(await self.objects.keys(keys.BUCKET, prefix))
