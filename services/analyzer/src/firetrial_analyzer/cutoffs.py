@@ -12,6 +12,7 @@ from typing import Any
 from firetrial_kit.errors import Fault, check, invalid
 
 SCHEMA = "firetrial.cutoffs/1"
+DATA = ("data", "cutoffs.json")
 _DATE = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?")
 
 
@@ -42,7 +43,7 @@ class Published:
 
 def shipped() -> dict[str, Cutoff]:
     """Model → cutoff, as packaged."""
-    return read(files("firetrial_analyzer").joinpath("data/cutoffs.json").read_text("utf-8"))
+    return read(files("firetrial_analyzer").joinpath(*DATA).read_text("utf-8"))
 
 
 def read(text: str) -> dict[str, Cutoff]:

@@ -606,13 +606,26 @@ class CreateReleaseRequest(_message.Message):
     TASK_IDS_FIELD_NUMBER: _builtins.int
     JUDGE_FIELD_NUMBER: _builtins.int
     REPEATS_FIELD_NUMBER: _builtins.int
+    JUDGE_CONFIG_HASH_FIELD_NUMBER: _builtins.int
+    CALIBRATION_ID_FIELD_NUMBER: _builtins.int
+    PROMPTS_SHA256_FIELD_NUMBER: _builtins.int
+    PRICES_SHA256_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     description: _builtins.str
     repeats: _builtins.int
+    """Runs of each agent on each task, 1 to 100."""
+    judge_config_hash: _builtins.str
+    """What DescribeJudge says of that judge."""
+    calibration_id: _builtins.str
+    prompts_sha256: _builtins.str
+    prices_sha256: _builtins.str
+    """Of the price table by which runs are charged; empty where the release asks for no model."""
     @_builtins.property
     def task_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
-    def judge(self) -> _plan_pb2.JudgeConfig: ...
+    def judge(self) -> _plan_pb2.JudgeConfig:
+        """As the judge applies it (JudgeService.DescribeJudge), with its defaults filled in."""
+
     def __init__(
         self,
         *,
@@ -621,10 +634,14 @@ class CreateReleaseRequest(_message.Message):
         task_ids: _abc.Iterable[_builtins.str] | None = ...,
         judge: _plan_pb2.JudgeConfig | None = ...,
         repeats: _builtins.int = ...,
+        judge_config_hash: _builtins.str = ...,
+        calibration_id: _builtins.str = ...,
+        prompts_sha256: _builtins.str = ...,
+        prices_sha256: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["judge", b"judge"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "judge", b"judge", "name", b"name", "repeats", b"repeats", "task_ids", b"task_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["calibration_id", b"calibration_id", "description", b"description", "judge", b"judge", "judge_config_hash", b"judge_config_hash", "name", b"name", "prices_sha256", b"prices_sha256", "prompts_sha256", b"prompts_sha256", "repeats", b"repeats", "task_ids", b"task_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

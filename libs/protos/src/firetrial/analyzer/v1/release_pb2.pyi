@@ -51,7 +51,7 @@ class Release(_message.Message):
     taxonomy_sha256: _builtins.str
     prompts_sha256: _builtins.str
     prices_sha256: _builtins.str
-    """Of the prices and of the models' knowledge cutoffs."""
+    """Of the price table and of the models' knowledge cutoffs."""
     cutoffs_sha256: _builtins.str
     checksum: _builtins.str
     """sha256 over all of the above but the time, in canonical JSON."""
