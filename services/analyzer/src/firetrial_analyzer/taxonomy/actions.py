@@ -52,10 +52,10 @@ class Action:
 
 
 def actions(steps: Iterable[Step]) -> list[Action]:
-    """In the order in which they began. Events of the runner are not the agent's doing and are left out."""
+    """In the order in which they began. What the runner tells is not the agent's doing and is left out."""
     reader = _Reader()
     for step in steps:
-        if step.stream:
+        if step.by_agent:
             reader.see(step)
     return reader.found
 
@@ -74,7 +74,7 @@ def stream(steps: Iterable[Step]) -> Iterator[Action]:
     """
     reader = _Reader()
     for step in steps:
-        if step.stream:
+        if step.by_agent:
             reader.see(step)
         if len(reader.found) >= 2 * _AT_ONCE:
             yield from reader.take(_AT_ONCE)

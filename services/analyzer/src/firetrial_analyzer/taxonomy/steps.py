@@ -1,7 +1,8 @@
 """The steps of a trajectory in its normal form, and quotes that can be checked against them.
 
-A step is a JSON line {"step", "offset_s", "kind": "output" or "event", "stream", "text"}. Where "continued"
-is true, the next step of the same stream goes on with the same line; such pieces are put together here.
+A step is a JSON line {"step", "offset_s", "kind", "stream", "text"} of the kind output, event or model. Where
+"continued" is true, the next step of the same stream goes on with the same line; such pieces are put together
+here, as long as a line is shorter than MAX_LINE characters.
 """
 
 import json
@@ -10,19 +11,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 MAX_QUOTE = 200
+MODEL = "model"
 # Pieces of a line are put together up to so many characters; what is longer goes on as a line of its own.
 MAX_LINE = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A whole line of output, or an event (`stream` is ""), from step `number` to step `last`."""
+    """A whole line, from step `number` to step `last`.
+
+    `stream` is that of the agent's output, "" for an event of the runner, MODEL for an exchange with a model.
+    """
 
     number: int
     last: int
     offset_s: float
     stream: str
     text: str
+
+    @property
+    def by_agent(self) -> bool:
+        return self.stream not in ("", MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,8 @@ def _step(line: str) -> tuple[Step | None, bool]:
     try:
         told = json.loads(line)
         number, text = int(told["step"]), str(told["text"])
-        stream = "" if told["kind"] == "event" else str(told.get("stream") or "stdout")
+        others = {"event": "", "model": MODEL}
+        stream = others.get(told["kind"], str(told.get("stream") or "stdout"))
         step = Step(number, number, float(told.get("offset_s", 0)), stream, text)
     except (ValueError, TypeError, KeyError):
         return None, False
