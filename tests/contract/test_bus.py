@@ -193,6 +193,29 @@ async def test_no_more_than_its_capacity_is_taken(bus: Bus, fact: str) -> None:
     assert most == 3
 
 
+async def test_one_who_only_looks_sees_what_is_told_from_then_on(bus: Bus, fact: str) -> None:
+    await bus.publish(outgoing(fact, "before"))
+    async with bus.follow(f"ft.evt.tests.v1.{fact}.>") as told:
+        for key in ("a", "b"):
+            await bus.publish(outgoing(fact, key))
+        await bus.publish(outgoing(f"{fact}_other", "c"))
+        await bus.publish(outgoing(fact, "d"))
+        async with asyncio.timeout(10):
+            seen = [await anext(told) for _ in range(3)]
+    assert [message.headers["ce-subject"] for message in seen] == ["a", "b", "d"]
+    assert seen[0].parse(Timestamp) == Timestamp(seconds=1)
+
+
+async def test_looking_takes_nothing_from_those_who_work(bus: Bus, fact: str) -> None:
+    taker = Taker(fact)
+    async with consuming(bus, taker.consumer()), bus.follow(f"ft.evt.tests.v1.{fact}.*") as told:
+        await bus.publish(outgoing(fact, "a"))
+        async with asyncio.timeout(10):
+            assert (await anext(told)).headers["ce-subject"] == "a"
+        await until(lambda: bool(taker.given))
+    assert taker.given == [("a", 1)]
+
+
 async def test_drain_ends_what_is_in_hand(bus: Bus, fact: str) -> None:
     done: list[str] = []
 

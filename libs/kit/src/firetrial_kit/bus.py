@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -82,6 +83,14 @@ class Bus(Protocol):
         """Run `consumer` until `stop` is set; return once nothing is in hand.
 
         Cancelling gives what is in hand back to the broker at once.
+        """
+        ...
+
+    def follow(self, subject: str) -> AbstractAsyncContextManager[AsyncIterator[Received]]:
+        """Facts on `subject` (which may hold wildcards) from now on, for one who only looks.
+
+        What is told after entering is seen; nothing is kept or settled. The iterator raises UNAVAILABLE where
+        the broker is away for long.
         """
         ...
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from nats.js import JetStreamContext
 from nats.js.api import (
     AckPolicy,
     ConsumerConfig,
+    DeliverPolicy,
     RetentionPolicy,
     StorageType,
     StreamConfig,
@@ -126,6 +127,20 @@ class JetStreamBus:
         headers = {**message.headers, "Nats-Msg-Id": message.message_id}
         await reach(message.subject, self._js.publish(message.subject, message.data, headers=headers))
 
+    @asynccontextmanager
+    async def follow(self, subject: str) -> AsyncIterator[AsyncIterator[Received]]:
+        following = await reach(
+            subject,
+            self._js.subscribe(
+                subject, stream=EVENTS, ordered_consumer=True, deliver_policy=DeliverPolicy.NEW
+            ),
+        )
+        try:
+            yield _told(subject, following)
+        finally:
+            with suppress(*DOWN):
+                await following.unsubscribe()
+
     async def consume(self, consumer: Consumer, stop: asyncio.Event) -> None:
         running: set[asyncio.Task[None]] = set()
         try:
@@ -195,6 +210,20 @@ class JetStreamBus:
         except DOWN as error:
             # Not settled, so the broker gives it again after the ack wait: the handler is ready for that.
             self._log.warning("not settled", consumer=consumer.name, error=said(error))
+
+
+async def _told(subject: str, following: JetStreamContext.PushSubscription) -> AsyncIterator[Received]:
+    """What the subscription brings; an ordered consumer makes itself anew after a gap or a restart."""
+    while True:
+        try:
+            message = await following.next_msg(timeout=_FETCH)
+        except (TimeoutError, nats.errors.TimeoutError):
+            continue
+        except DOWN as error:
+            raise FiretrialError(
+                Reason.UNAVAILABLE, f"NATS did not answer for {subject}: {said(error)}"
+            ) from error
+        yield Received(message.subject, message.data, message.headers or {}, 1)
 
 
 @dataclass(frozen=True, slots=True)

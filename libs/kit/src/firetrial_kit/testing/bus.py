@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import structlog
@@ -64,6 +66,18 @@ class InMemoryBus:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+
+    @asynccontextmanager
+    async def follow(self, subject: str) -> AsyncIterator[AsyncIterator[Received]]:
+        yield self._told(subject, len(self.published))
+
+    async def _told(self, subject: str, seen: int) -> AsyncIterator[Received]:
+        while True:
+            for message in self.published[seen:]:
+                seen += 1
+                if _matches(subject, message.subject):
+                    yield Received(message.subject, message.data, message.headers, 1)
+            await asyncio.sleep(0.005)
 
     async def deliver(self, consumer: Consumer) -> list[str]:
         """Give the consumer what is due now, one after another; returns how each was settled."""
