@@ -22,9 +22,8 @@ _LARGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a run left in the runs bucket: chunks under a key prefix, and a conclusion where it has one."""
+    """What a run left in the runs bucket: so many chunks, and a conclusion where it has one."""
 
-    trajectory_prefix: str = ""
     trajectory_chunks: int = 0
     conclusion: ObjectRef | None = None
 
@@ -76,7 +75,7 @@ class Analysing:
         return Material(
             await self._archive.instruction(run.task),
             await self._archive.conclusion(left.conclusion) if left.conclusion else "",
-            await self._archive.trajectory(left.trajectory_prefix, left.trajectory_chunks),
+            await self._archive.trajectory(run.run_id),
         )
 
     def _room(self, left: Left) -> AbstractAsyncContextManager[object]:

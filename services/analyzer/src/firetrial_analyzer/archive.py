@@ -89,18 +89,19 @@ class Archive:
             return ""
         return data.decode("utf-8", "replace")
 
-    async def trajectory(self, prefix: str, chunks: int) -> Trajectory:
-        """The steps under a key prefix of the runs bucket; one chunk and what is kept are in memory."""
+    async def trajectory(self, run_id: str) -> Trajectory:
+        """The steps of a run; one chunk and what is kept of the others are in memory."""
         keeper = Keeper()
-        for number in range(chunks):
+        # Their names are the numbers of their first steps, with leading zeros.
+        for key in await self._objects.keys("runs", f"runs/{run_id}/trajectory/"):
             try:
-                data = await self._objects.get(f"runs/{prefix}{number:05d}.jsonl", max_size=_MAX_CHUNK)
+                data = await self._objects.get(f"runs/{key}", max_size=_MAX_CHUNK)
             except FiretrialError as error:
                 if error.retryable:
                     raise
-                keeper.lost(f"chunk {number} of the trajectory could not be read: {error.reason}")
+                keeper.lost(key, error.reason)
             else:
-                await asyncio.to_thread(keeper.feed, data)
+                await asyncio.to_thread(keeper.feed, key, data)
         return keeper.close()
 
     async def judgement(self, run_id: str, uri: str, sha256: str) -> tuple[Judge, Judgement]:

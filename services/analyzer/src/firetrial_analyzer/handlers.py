@@ -104,11 +104,8 @@ class Handlers:
 
 
 def _left(run: run_pb2.Run) -> Left:
-    return Left(
-        run.trajectory_prefix,
-        run.trajectory_chunks,
-        ref_to_domain(run.conclusion) if run.HasField("conclusion") else None,
-    )
+    conclusion = ref_to_domain(run.conclusion) if run.HasField("conclusion") else None
+    return Left(run.trajectory_chunks, conclusion)
 
 
 def _finished(message: Received) -> tuple[RunOutcome | None, Plan]:

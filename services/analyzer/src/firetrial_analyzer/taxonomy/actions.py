@@ -1,8 +1,8 @@
 """What an agent did, read from what it wrote: commands with their outputs, edits, and what it said.
 
-Four forms of logs are known: the JSON events of Claude Code and of Codex, the log of OpenHands, and a shell
-transcript (`$ command`). Lines in no known form are kept as output of nothing in particular, so that an error
-in them is still seen.
+Steps of a kind say it themselves. In plain output four forms of logs are known: the JSON events of Claude
+Code and of Codex, the log of OpenHands, and a shell transcript (`$ command`). Lines in no known form are kept
+as output of nothing in particular, so that an error in them is still seen.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from firetrial_analyzer.taxonomy.steps import Step, event
+from firetrial_analyzer.taxonomy.steps import Step, StepKind, event
 
 
 class Kind(StrEnum):
@@ -99,6 +99,12 @@ class _Reader:
         return taken
 
     def see(self, step: Step) -> None:
+        if step.what is not StepKind.OUTPUT:
+            self._told(step)
+            return
+        if action := self._by_id.get(str(step.fields.get("call", ""))):
+            action.lines += _lines(step.number, step.text)
+            return
         told = event(step)
         if told is None:
             self._text.see(step)
@@ -111,6 +117,22 @@ class _Reader:
         action = Action(kind, step, text, target)
         self.found.append(action)
         return action
+
+    def _told(self, step: Step) -> None:
+        """A step that says of what kind it is."""
+        told = step.fields
+        if step.what is StepKind.COMMAND:
+            # What another tool than a shell was given stands there as JSON.
+            kind = Kind.RUN if event(step) is None else Kind.USE
+            action = self._begin(kind, step.number, step.text, str(told.get("tool", "")))
+        elif step.what is StepKind.EDIT:
+            action = self._begin(Kind.EDIT, step.number, step.text, str(told.get("path", "")))
+        else:
+            action = self._begin(Kind.SAY, step.number, step.text)
+        code = told.get("exit_code")
+        action.code = code if isinstance(code, int) else int(bool(told.get("failed"))) or None
+        if call := told.get("call"):
+            self._by_id[str(call)] = action
 
     def _claude(self, step: int, told: dict[str, Any]) -> None:
         message = told.get("message")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from firetrial_analyzer.taxonomy.actions import Action, Kind, Line, actions
 from firetrial_analyzer.taxonomy.catalogue import ErrorType
-from firetrial_analyzer.taxonomy.steps import Citation, Step
+from firetrial_analyzer.taxonomy.steps import Citation, Step, StepKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ _EXITED = re.compile(r"exited with (?P<code>-?\d+)|ended by signal (?P<signal>\d
 def ending(steps: Sequence[Step]) -> Ending:
     """From the runner's last event that tells of an end."""
     for step in reversed(steps):
-        if step.stream:
+        if step.what is not StepKind.EVENT or step.fields.get("source"):
             continue
         if found := _EXITED.match(step.text):
             return Ending("exited", int(found["code"]) if found["code"] else -int(found["signal"]), step)

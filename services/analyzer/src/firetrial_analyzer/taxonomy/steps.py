@@ -1,26 +1,38 @@
 """The steps of a trajectory in its normal form, and quotes that can be checked against them.
 
-A step is a JSON line {"step", "offset_s", "kind", "stream", "text"} of the kind output, event or model. Where
-"continued" is true, the next step of the same stream goes on with the same line; such pieces are put together
-here, as long as a line is shorter than MAX_LINE characters.
+A step is a JSON line {"step", "offset_s", "kind", "stream", "text", …}, as docs/trajectory.md has it; kinds
+that are not known are left out. Where "continued" is true, the next step of the same kind and stream goes on
+with the same text; such pieces are put together here, as long as a text is shorter than MAX_LINE characters.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 MAX_QUOTE = 200
-MODEL = "model"
+_COMMON = frozenset({"step", "offset_s", "kind", "stream", "text", "continued"})
 # Pieces of a line are put together up to so many characters; what is longer goes on as a line of its own.
 MAX_LINE = 16 * 1024 * 1024
 
 
+class StepKind(StrEnum):
+    OUTPUT = "output"
+    EVENT = "event"
+    THOUGHT = "thought"
+    COMMAND = "command"
+    EDIT = "edit"
+    MODEL = "model"
+    CONCLUSION = "conclusion"
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A whole line, from step `number` to step `last`.
+    """A whole text, from step `number` to step `last`. `stream` is "" for all but output.
 
-    `stream` is that of the agent's output, "" for an event of the runner, MODEL for an exchange with a model.
+    `fields` are what its kind tells besides, such as a command's "exit_code". Where no kind is given, it is
+    output on a stream, and else an event.
     """
 
     number: int
@@ -28,10 +40,17 @@ class Step:
     offset_s: float
     stream: str
     text: str
+    kind: StepKind | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def what(self) -> StepKind:
+        return self.kind or (StepKind.OUTPUT if self.stream else StepKind.EVENT)
 
     @property
     def by_agent(self) -> bool:
-        return self.stream not in ("", MODEL)
+        """Whether it is the agent's doing, and not what befell it or what a model's gateway tells."""
+        return self.what not in (StepKind.EVENT, StepKind.MODEL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +65,8 @@ class Reader:
     """Puts steps together from JSON lines, however these are handed over."""
 
     def __init__(self) -> None:
-        self._open: dict[str, list[Step]] = {}
-        self._sizes: dict[str, int] = {}
+        self._open: dict[tuple[StepKind, str], list[Step]] = {}
+        self._sizes: dict[tuple[StepKind, str], int] = {}
 
     def feed(self, lines: Iterable[str]) -> Iterator[Step]:
         """Steps that are whole now, in order. Lines that are no steps are left out: a chunk may be cut."""
@@ -55,11 +74,12 @@ class Reader:
             step, continued = _step(line)
             if step is None:
                 continue
-            self._open.setdefault(step.stream, []).append(step)
-            self._sizes[step.stream] = self._sizes.get(step.stream, 0) + len(step.text)
-            if not continued or self._sizes[step.stream] >= MAX_LINE:
-                yield _joined(self._open.pop(step.stream))
-                del self._sizes[step.stream]
+            place = step.what, step.stream
+            self._open.setdefault(place, []).append(step)
+            self._sizes[place] = self._sizes.get(place, 0) + len(step.text)
+            if not continued or self._sizes[place] >= MAX_LINE:
+                yield _joined(self._open.pop(place))
+                del self._sizes[place]
 
     def close(self) -> Iterator[Step]:
         """What never ended."""
@@ -81,13 +101,13 @@ def _joined(pieces: list[Step]) -> Step:
 def _step(line: str) -> tuple[Step | None, bool]:
     try:
         told = json.loads(line)
-        number, text = int(told["step"]), str(told["text"])
-        others = {"event": "", "model": MODEL}
-        stream = others.get(told["kind"], str(told.get("stream") or "stdout"))
-        step = Step(number, number, float(told.get("offset_s", 0)), stream, text)
-    except (ValueError, TypeError, KeyError):
+        number, text, kind = int(told["step"]), str(told["text"]), StepKind(told["kind"])
+        stream = str(told.get("stream") or "stdout") if kind is StepKind.OUTPUT else ""
+        offset = float(told.get("offset_s", 0))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None, False
-    return step, told.get("continued") is True
+    fields = {name: value for name, value in told.items() if name not in _COMMON}
+    return Step(number, number, offset, stream, text, kind, fields), told.get("continued") is True
 
 
 def event(step: Step) -> dict[str, Any] | None:
