@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge, analyse_judged
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
-from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, Usage
-from firetrial_analyzer.report import Experiment, Report, Task, build
+from firetrial_analyzer.compose import build
+from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
+from firetrial_analyzer.report import Experiment, Report, Task
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 JUDGE = Judge(
@@ -103,8 +104,7 @@ QUESTION = "How does uniform label noise in the training set change the accuracy
 
 
 def experiment() -> Experiment:
-    plan = tuple(Slot(TASK, agent, repeat) for agent in AGENTS for repeat in (1, 2, 3))
-    return Experiment(EXPERIMENT, (Task(TASK, QUESTION),), len(plan), plan)
+    return Experiment(EXPERIMENT, (Task(TASK, QUESTION),), 9, AGENTS, 3)
 
 
 def report() -> Report:

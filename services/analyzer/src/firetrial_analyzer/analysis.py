@@ -4,22 +4,31 @@ from dataclasses import dataclass, replace
 
 from firetrial_analyzer.attribution import Attribution, attribute
 from firetrial_analyzer.claims import Judgement
+from firetrial_analyzer.integrity.findings import Integrity
 from firetrial_analyzer.outcomes import RunOutcome, Usage, check
 from firetrial_kit.errors import FiretrialError
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who judged. `quality` is what was measured about the judge itself, for people to read."""
+    """Who judged. `quality` is what was measured about the judge itself, for people to read.
+
+    `calibration_id` names the calibration against human labels that speaks for it; empty where there is none.
+    """
 
     backend: str
     model: str
     config_hash: str
     quality: str
+    calibration_id: str = ""
 
     @property
     def offline(self) -> bool:
         return self.backend == "offline"
+
+    @property
+    def calibrated(self) -> bool:
+        return bool(self.calibration_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,7 @@ class AnalysedRun:
     judge: Judge | None = None
     judgement: Judgement | None = None
     attribution: Attribution | None = None
+    integrity: Integrity | None = None
 
 
 def analyse(run: RunOutcome, attribution: Attribution | None = None) -> AnalysedRun:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from firetrial_analyzer.variance import moments
+
 # task → run → the scores that repeated judgings of that run gave
 Judgings = Mapping[str, Mapping[str, Sequence[float]]]
 
@@ -35,15 +37,25 @@ class VarianceSplit:
     judgings: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Scores that share a run, a task or everything: their number, mean, and squared distances from it."""
+
+    n: int
+    mean: float
+    squares: float
+
+
 def split(judgings: Judgings) -> VarianceSplit:
     """The variance split of one agent's scores. Runs without a score and tasks without a run are left out."""
-    tasks = [[list(scores) for scores in runs.values() if scores] for runs in judgings.values()]
-    tasks = [runs for runs in tasks if runs]
-    runs = list(chain.from_iterable(tasks))
-    total, n_runs, n_tasks = sum(map(len, runs)), len(runs), len(tasks)
-    judge = _judge(runs) if total > n_runs else None
-    agent = _agent(tasks, judge or 0.0) if n_runs > n_tasks else None
-    task = _task(tasks, agent or 0.0, judge or 0.0) if n_tasks > 1 else None
+    held = [[scores for scores in runs.values() if scores] for runs in judgings.values()]
+    tasks = [runs for runs in held if runs]
+    runs_of = [[_group(scores) for scores in runs] for runs in tasks]
+    task_groups = [_group(list(chain.from_iterable(runs))) for runs in tasks]
+    total, n_runs, n_tasks = sum(task.n for task in task_groups), sum(map(len, tasks)), len(tasks)
+    judge = _judge(runs_of) if total > n_runs else None
+    agent = _agent(runs_of, task_groups, judge or 0.0) if n_runs > n_tasks else None
+    task = _task(runs_of, task_groups, agent or 0.0, judge or 0.0) if n_tasks > 1 else None
     judge, agent, task = (None if part is None else max(0.0, part) for part in (judge, agent, task))
     noise = (agent or 0.0) + (judge or 0.0)
     return VarianceSplit(
@@ -58,44 +70,37 @@ def split(judgings: Judgings) -> VarianceSplit:
     )
 
 
-def _judge(runs: Sequence[Sequence[float]]) -> float:
+def _group(scores: Sequence[float]) -> _Group:
+    if len(scores) == 1:
+        return _Group(1, scores[0], 0.0)
+    return _Group(len(scores), *moments(scores))
+
+
+def _judge(runs_of: Sequence[Sequence[_Group]]) -> float:
     """SS within runs / (N - R)."""
-    squares = math.fsum(_squares(scores) for scores in runs)
-    return squares / (sum(map(len, runs)) - len(runs))
+    runs = list(chain.from_iterable(runs_of))
+    return math.fsum(run.squares for run in runs) / (sum(run.n for run in runs) - len(runs))
 
 
-def _agent(tasks: Sequence[Sequence[Sequence[float]]], judge: float) -> float:
+def _agent(runs_of: Sequence[Sequence[_Group]], tasks: Sequence[_Group], judge: float) -> float:
     """From E[SS runs in tasks] = (R - T) judge + (N - sum of n_run^2 / n_task) agent."""
     squares = math.fsum(
-        len(scores) * (_mean(scores) - _mean(_flat(runs))) ** 2 for runs in tasks for scores in runs
+        run.n * (run.mean - task.mean) ** 2 for runs, task in zip(runs_of, tasks, strict=True) for run in runs
     )
-    total, n_runs = sum(len(_flat(runs)) for runs in tasks), sum(map(len, tasks))
-    return (squares - (n_runs - len(tasks)) * judge) / (total - _run_sizes(tasks))
+    total, n_runs = sum(task.n for task in tasks), sum(map(len, runs_of))
+    return (squares - (n_runs - len(tasks)) * judge) / (total - _run_sizes(runs_of, tasks))
 
 
-def _task(tasks: Sequence[Sequence[Sequence[float]]], agent: float, judge: float) -> float:
+def _task(runs_of: Sequence[Sequence[_Group]], tasks: Sequence[_Group], agent: float, judge: float) -> float:
     """From E[SS tasks] = (T - 1) judge + (k - sum n_run^2 / N) agent + (N - sum n_task^2 / N) task."""
-    scores = _flat([_flat(runs) for runs in tasks])
-    total, grand = len(scores), _mean(scores)
-    squares = math.fsum(len(_flat(runs)) * (_mean(_flat(runs)) - grand) ** 2 for runs in tasks)
-    per_run = sum(len(run) ** 2 for runs in tasks for run in runs) / total
-    per_task = sum(len(_flat(runs)) ** 2 for runs in tasks) / total
-    noise = (len(tasks) - 1) * judge + (_run_sizes(tasks) - per_run) * agent
+    total = sum(task.n for task in tasks)
+    grand = math.fsum(task.n * task.mean for task in tasks) / total
+    squares = math.fsum(task.n * (task.mean - grand) ** 2 for task in tasks)
+    per_run = sum(run.n**2 for runs in runs_of for run in runs) / total
+    per_task = sum(task.n**2 for task in tasks) / total
+    noise = (len(tasks) - 1) * judge + (_run_sizes(runs_of, tasks) - per_run) * agent
     return (squares - noise) / (total - per_task)
 
 
-def _run_sizes(tasks: Sequence[Sequence[Sequence[float]]]) -> float:
-    return math.fsum(len(run) ** 2 / len(_flat(runs)) for runs in tasks for run in runs)
-
-
-def _flat(parts: Sequence[Sequence[float]]) -> list[float]:
-    return list(chain.from_iterable(parts))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _squares(values: Sequence[float]) -> float:
-    mean = _mean(values)
-    return math.fsum((value - mean) ** 2 for value in values)
+def _run_sizes(runs_of: Sequence[Sequence[_Group]], tasks: Sequence[_Group]) -> float:
+    return math.fsum(run.n**2 / task.n for runs, task in zip(runs_of, tasks, strict=True) for run in runs)

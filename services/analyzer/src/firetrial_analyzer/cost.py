@@ -1,11 +1,14 @@
 """What runs cost: time, memory, tokens, money. Unknown stays unknown and is counted."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firetrial_analyzer.outcomes import USAGE_FIELDS, RunOutcome, check, latest_attempts
 from firetrial_analyzer.scores import Mean, mean_of
+
+# A field of `Usage` → what each run used, None where that is not known.
+Figures = Mapping[str, Sequence[float | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +22,19 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Sums over all attempts; seconds, tokens, USD. `max_rss_bytes` is the largest seen, not a sum."""
+    """Sums over all attempts, in the units of `Usage`. `max_rss_bytes` is the largest seen, not a sum."""
 
     wall_seconds: Amount
     cpu_seconds: Amount
     max_rss_bytes: Amount
     tokens: Amount
     usd: Amount
+    gpu_seconds: Amount
+    cached_tokens: Amount
+    prompt_tokens: Amount
+    completion_tokens: Amount
+    model_calls: Amount
+    unpriced_calls: Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,12 @@ class PerRun:
     max_rss_bytes: Mean
     tokens: Mean
     usd: Mean
+    gpu_seconds: Mean
+    cached_tokens: Mean
+    prompt_tokens: Mean
+    completion_tokens: Mean
+    model_calls: Mean
+    unpriced_calls: Mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +74,18 @@ def costs(runs: Sequence[RunOutcome]) -> tuple[AgentCost, ...]:
 
 def _cost(agent: str, attempts: Sequence[RunOutcome]) -> AgentCost:
     counted = [run for run in latest_attempts(attempts) if run.outcome.counts]
-    spent = {name: _amount(name, _figures(attempts, name)) for name in USAGE_FIELDS}
-    per_run = {name: mean_of(_figures(counted, name)) for name in USAGE_FIELDS}
-    return AgentCost(agent, len(attempts), Spent(**spent), PerRun(**per_run))
+    return from_figures(agent, len(attempts), _figures(attempts), _figures(counted))
 
 
-def _figures(runs: Sequence[RunOutcome], name: str) -> list[float | None]:
-    return [getattr(run.usage, name) for run in runs]
+def _figures(runs: Sequence[RunOutcome]) -> Figures:
+    return {name: [getattr(run.usage, name) for run in runs] for name in USAGE_FIELDS}
+
+
+def from_figures(agent: str, attempts: int, of_all: Figures, of_counted: Figures) -> AgentCost:
+    """The agent's cost from the figures of all its attempts and of the runs that enter its score."""
+    spent = {name: _amount(name, of_all[name]) for name in USAGE_FIELDS}
+    per_run = {name: mean_of(of_counted[name]) for name in USAGE_FIELDS}
+    return AgentCost(agent, attempts, Spent(**spent), PerRun(**per_run))
 
 
 def _amount(name: str, figures: Sequence[float | None]) -> Amount:

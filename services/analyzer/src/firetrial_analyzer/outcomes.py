@@ -41,7 +41,10 @@ class Slot(NamedTuple):
 class Usage:
     """What one run used. None is "unknown", which is not zero.
 
-    Times are seconds and start with the agent's process, so queueing is not in them.
+    Times are seconds and start with the agent's process, so queueing is not in them; `gpu_seconds` are GPUs
+    times seconds. `tokens` are prompt and completion together, and `cached_tokens` the part of them that the
+    upstream had cached. `usd` is None where a price is unknown, and `unpriced_calls` counts the
+    `model_calls` of which it is.
     """
 
     wall_seconds: float | None = None
@@ -49,6 +52,12 @@ class Usage:
     max_rss_bytes: int | None = None
     tokens: int | None = None
     usd: float | None = None
+    gpu_seconds: float | None = None
+    cached_tokens: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    model_calls: int | None = None
+    unpriced_calls: int | None = None
 
 
 USAGE_FIELDS = tuple(field.name for field in fields(Usage))
@@ -59,7 +68,8 @@ class RunOutcome:
     """The end of one attempt. Metrics lie in [0, 1]; None where the run has none or it is undefined.
 
     A superseded attempt is followed by another, so its slot has not ended with it. `ending` says how the
-    agent's process ended and `reason` why the outcome is not SCORED, for people.
+    agent's process ended and `reason` why the outcome is not SCORED, for people. `provenance` is "here",
+    "elsewhere" (made elsewhere, imported with its trajectory) or "self_reported".
     """
 
     run_id: str
@@ -78,6 +88,8 @@ class RunOutcome:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     superseded: bool = False
+    model: str = ""
+    provenance: str = "here"
 
     @property
     def slot(self) -> Slot:

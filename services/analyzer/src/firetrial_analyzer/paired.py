@@ -8,6 +8,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -85,14 +86,15 @@ def sign_flip(differences: Sequence[float], how: Resampling = DEFAULT) -> float:
     if len(values) <= _EXACT_TASKS:
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(values))))
         return float((np.abs(signs @ values) >= observed).mean())
-    hits = int((np.abs(_random_flips(values, how)) >= observed).sum())
+    hits = int((np.abs(_random_signs(len(values), how) @ values) >= observed).sum())
     return (hits + 1) / (how.draws + 1)
 
 
-def _random_flips(values: Array, how: Resampling) -> Array:
-    signs = how.generator().integers(0, 2, (how.draws, len(values)), dtype=np.int8) * 2 - 1
-    flipped: Array = signs @ values
-    return flipped
+@lru_cache(maxsize=4)
+def _random_signs(count: int, how: Resampling) -> Array:
+    """The same for every pair of agents with as many tasks."""
+    signs: Array = how.generator().integers(0, 2, (how.draws, count), dtype=np.int8) * 2.0 - 1.0
+    return signs
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -137,8 +139,38 @@ def repeats_needed(
     moments: w from the sample variances, v = max(0, var(task differences) - mean of w / n). The normal law
     stands for the t, so that small answers are a little low.
     """
-    common = sorted(task for task in left.keys() & right.keys() if left[task] and right[task])
-    differences = task_differences(left, right)
+    return needed_of(repeated(left), repeated(right), difference=difference, alpha=alpha, power=power)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """The repeats of one task: how many, their mean, and their sample variance, None for a single one."""
+
+    n: int
+    mean: float
+    variance: float | None
+
+
+def repeated(sample: Sample) -> dict[str, Repeats]:
+    """What `needed_of` must know of an agent, without the tasks that have no run."""
+    return {
+        task: Repeats(one.n, one.mean, None if one.sample_std is None else one.sample_std**2)
+        for task, values in sample.items()
+        if (one := spread(values)).mean is not None
+    }
+
+
+def needed_of(
+    left: Mapping[str, Repeats],
+    right: Mapping[str, Repeats],
+    *,
+    difference: float | None = None,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> Needed:
+    """`repeats_needed` of agents whose repeats are summed up already."""
+    common = sorted(left.keys() & right.keys())
+    differences = [left[task].mean - right[task].mean for task in common]
     if difference is None and differences:
         difference = math.fsum(differences) / len(differences)
     within = [_within([agent[task] for task in common]) for agent in (left, right)]
@@ -161,15 +193,17 @@ def repeats_needed(
     )
 
 
-def _within(repeats: Sequence[Sequence[float]]) -> float | None:
+def _within(repeats: Sequence[Repeats]) -> float | None:
     """Mean sample variance over the tasks that were repeated."""
-    found = [std**2 for values in repeats if (std := spread(values).sample_std) is not None]
+    found = [one.variance for one in repeats if one.variance is not None]
     return math.fsum(found) / len(found) if found else None
 
 
-def _noise(left: Sample, right: Sample, common: Sequence[str], within: Sequence[float]) -> float:
+def _noise(
+    left: Mapping[str, Repeats], right: Mapping[str, Repeats], common: Sequence[str], within: Sequence[float]
+) -> float:
     """Mean variance of a task's difference that comes from having few repeats."""
-    parts = [within[0] / len(left[task]) + within[1] / len(right[task]) for task in common]
+    parts = [within[0] / left[task].n + within[1] / right[task].n for task in common]
     return math.fsum(parts) / len(parts)
 
 

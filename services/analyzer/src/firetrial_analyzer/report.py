@@ -1,29 +1,27 @@
-"""The report of one experiment as one value, from which every format is rendered.
+"""The report of one experiment as one value, from which every format but the rows themselves is rendered.
 
-As JSON it is `firetrial.report/1`: the dataclasses below, field by field, scores from 0 to 1, durations in
+As JSON it is `firetrial.report/2`: the dataclasses below, field by field, scores from 0 to 1, durations in
 seconds, memory in bytes, times in ISO 8601 and null for what is unknown or undefined. Intervals and p-values
-come from seeded resampling. Fields may be added under the same name, `variation`, `comparisons` and `front`
-were; a changed or removed field makes it `firetrial.report/2`.
+come from seeded resampling. Fields may be added under the same name; a changed or removed field makes it
+`firetrial.report/3`. All aggregates are over all runs; `runs` has the details of some of them, and `omitted`
+says how many it leaves out. The rows of all runs are in the formats csv and parquet (see `columns`).
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from itertools import takewhile
 from typing import Literal
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.claims import Verdict
-from firetrial_analyzer.cost import AgentCost, costs
-from firetrial_analyzer.outcomes import RunOutcome, Slot, latest_attempts
-from firetrial_analyzer.paired import Comparison
-from firetrial_analyzer.pareto import Front, front, offers
-from firetrial_analyzer.scores import AgentScore, TaskScore, aggregate
-from firetrial_analyzer.taxonomy.catalogue import FalsePositiveKind
-from firetrial_analyzer.variation import Variation, comparisons, f1_samples, variation
+from firetrial_analyzer.components import VarianceSplit
+from firetrial_analyzer.cost import AgentCost
+from firetrial_analyzer.outcomes import Outcome, RunOutcome
+from firetrial_analyzer.paired import Comparison, Needed
+from firetrial_analyzer.pareto import Front
+from firetrial_analyzer.scores import AgentScore, TaskScore
+from firetrial_analyzer.variance import PassAtK
+from firetrial_analyzer.variation import Variation
 
-_NO_FRONT = Front((), 0)
-SCHEMA: Literal["firetrial.report/1"] = "firetrial.report/1"
+SCHEMA: Literal["firetrial.report/2"] = "firetrial.report/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +48,55 @@ class ClaimCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class IntegrityCounts:
+    """Over the runs whose conclusion was looked up in what they did: numbers by where they come from.
+
+    `findings` counts the runs that have a finding of each name, by name.
+    """
+
+    runs: int
+    traced: int
+    derived: int
+    untraced: int
+    given: int
+    not_a_result: int
+    findings: tuple[tuple[str, int], ...]
+
+    @property
+    def untraced_share(self) -> float | None:
+        """Of the numbers that are results, 0 to 1; None where there are none."""
+        results = self.traced + self.derived + self.untraced
+        return self.untraced / results if results else None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run in a plot. `failed` is an agent's failure, which counts as 0."""
+
+    task: str
+    repeat: int
+    f1: float | None
+    failed: bool
+    wall_seconds: float | None
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentReport:
+    """`points` are runs that enter the score, all of them or MAX_POINTS evenly chosen by slot.
+
+    `split` tells the agent's own variance from the judge's, `passes` the chance to reach a threshold in k
+    runs; `integrity` is None where no conclusion was looked up.
+    """
+
     score: AgentScore
     cost: AgentCost | None
     claims: ClaimCounts
     variation: Variation | None = None
+    split: VarianceSplit | None = None
+    passes: tuple[PassAtK, ...] = ()
+    integrity: IntegrityCounts | None = None
+    points: tuple[Point, ...] = ()
 
     @property
     def agent(self) -> str:
@@ -63,23 +105,56 @@ class AgentReport:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """`expected_runs` counts the planned slots; `plan` names those that are known."""
+    """What was planned: each of `agents` on each of `tasks`, `repeats` times.
+
+    `expected_runs` counts the planned slots, also those of tasks that are not known yet.
+    """
 
     id: str
     tasks: tuple[Task, ...]
     expected_runs: int
-    plan: tuple[Slot, ...] = ()
+    agents: tuple[str, ...] = ()
+    repeats: int = 0
     model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What it would take to tell two agents apart."""
+
+    left: str
+    right: str
+    needed: Needed
+
+
+@dataclass(frozen=True, slots=True)
+class Uncounted:
+    """Runs that ended with the same outcome for the same reason."""
+
+    outcome: Outcome
+    reason: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Omitted:
+    """How many have no details in this report. Their rows are in the formats csv and parquet."""
+
+    runs: int = 0
+    earlier_attempts: int = 0
+    reasons: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """Agents by falling F1, then name; task scores by task and agent; runs by slot, latest attempts only.
 
-    `comparisons` has the pairs of agents with at least two common tasks; `front` sets scores against costs.
+    `comparisons` has the pairs of agents with at least two common tasks, and `needed` the repeats that would
+    tell each of them apart; `front` sets scores against costs. `reasons` says why runs were not scored, the
+    most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent.
     """
 
-    schema: Literal["firetrial.report/1"]
+    schema: Literal["firetrial.report/2"]
     experiment: str
     model: str
     tasks: tuple[Task, ...]
@@ -90,98 +165,19 @@ class Report:
     expected_runs: int
     agents: tuple[AgentReport, ...]
     task_scores: tuple[TaskScore, ...]
+    comparisons: tuple[Comparison, ...]
+    needed: tuple[Pair, ...]
+    front: Front
+    reasons: tuple[Uncounted, ...]
     runs: tuple[AnalysedRun, ...]
     earlier_attempts: tuple[RunOutcome, ...]
-    comparisons: tuple[Comparison, ...] = ()
-    front: Front = _NO_FRONT
+    omitted: Omitted
 
     @property
     def complete(self) -> bool:
         return self.ended_runs >= self.expected_runs
 
-
-def build(experiment: Experiment, analysed: Sequence[AnalysedRun]) -> Report:
-    """The report over what has ended so far; the same runs in any order give the same report.
-
-    Raises INVALID (see `outcomes.check`).
-    """
-    outcomes = [item.run for item in analysed]
-    scores = aggregate(outcomes, experiment.plan)
-    latest = latest_attempts(outcomes)
-    by_id = {item.run.run_id: item for item in analysed}
-    runs = tuple(by_id[run.run_id] for run in latest)
-    spent = costs(outcomes)
-    cost_of = {cost.agent: cost for cost in spent}
-    samples = f1_samples(outcomes)
-    agents = [
-        AgentReport(
-            score,
-            cost_of.get(score.agent),
-            _claim_counts(score.agent, runs),
-            variation(samples.get(score.agent, {})),
-        )
-        for score in scores.agents
-    ]
-    known = {task.id: task for task in experiment.tasks}
-    return Report(
-        schema=SCHEMA,
-        experiment=experiment.id,
-        model=experiment.model,
-        tasks=tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *(run.task for run in latest)})),
-        judges=_judges(runs),
-        started_at=min((run.started_at for run in outcomes if run.started_at), default=None),
-        ended_at=max((run.ended_at for run in outcomes if run.ended_at), default=None),
-        ended_runs=len(latest),
-        expected_runs=max(experiment.expected_runs, len(latest)),
-        agents=tuple(sorted(agents, key=_rank)),
-        task_scores=scores.tasks,
-        runs=runs,
-        earlier_attempts=_earlier(outcomes, {run.run_id for run in latest}),
-        comparisons=comparisons(samples),
-        front=front(offers(scores.agents, spent)),
-    )
-
-
-def _judges(runs: Iterable[AnalysedRun]) -> tuple[Judge, ...]:
-    """One for each configuration, with what its judgements say alike of its quality."""
-    by_config: dict[str, list[Judge]] = {}
-    for item in runs:
-        if item.judge:
-            by_config.setdefault(item.judge.config_hash, []).append(item.judge)
-    return tuple(
-        replace(judges[0], quality=_common_parts([judge.quality for judge in judges]))
-        for _, judges in sorted(by_config.items())
-    )
-
-
-def _common_parts(texts: Sequence[str]) -> str:
-    """The parts between semicolons that all texts begin with: a judge adds notes on a run behind them."""
-    columns = zip(*(text.split("; ") for text in texts), strict=False)
-    return "; ".join(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, columns))
-
-
-def _rank(agent: AgentReport) -> tuple[bool, float, str]:
-    mean = agent.score.f1.mean
-    return (mean is None, -(mean or 0.0), agent.agent)
-
-
-def _earlier(outcomes: Iterable[RunOutcome], latest: set[str]) -> tuple[RunOutcome, ...]:
-    earlier = {run for run in outcomes if run.run_id not in latest}
-    return tuple(sorted(earlier, key=lambda run: (run.slot, run.attempt)))
-
-
-def _claim_counts(agent: str, runs: Iterable[AnalysedRun]) -> ClaimCounts:
-    mine = [item for item in runs if item.run.agent == agent and item.judgement]
-    verdicts = [claim.verdict for item in mine if item.judgement for claim in item.judgement.agent_claims]
-    found = [item.attribution for item in mine if item.attribution]
-    kinds = [false.kind for attribution in found for false in attribution.false_positives]
-    return ClaimCounts(
-        judged_runs=len(mine),
-        true=verdicts.count(Verdict.ENTAILED),
-        contradictory=kinds.count(FalsePositiveKind.CONTRADICTORY),
-        unrelated=kinds.count(FalsePositiveKind.UNRELATED),
-        overgeneralized=kinds.count(FalsePositiveKind.OVERGENERALIZED),
-        alternative=kinds.count(FalsePositiveKind.ALTERNATIVE),
-        unscored=verdicts.count(Verdict.UNSCORED),
-        truth_missing=sum(len(attribution.missing) for attribution in found),
-    )
+    @property
+    def calibrated(self) -> bool:
+        """Whether a calibration against human labels speaks for every judge."""
+        return bool(self.judges) and all(judge.calibrated for judge in self.judges)

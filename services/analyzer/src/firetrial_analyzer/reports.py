@@ -13,10 +13,11 @@ from dataclasses import replace
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import KEPT, Archive
+from firetrial_analyzer.compose import build
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import NO_PLAN, Plan, ReportRecord
 from firetrial_analyzer.render import Format, render
-from firetrial_analyzer.report import Experiment, build
+from firetrial_analyzer.report import Experiment
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.records import Records
@@ -115,7 +116,8 @@ class Reports:
             record.experiment_id,
             tuple([await self._archive.task(task) for task in tasks]),
             record.plan.expected_runs,
-            record.plan.slots(set(tasks)),
+            record.plan.agents,
+            record.plan.repeats,
             record.plan.model,
         )
 

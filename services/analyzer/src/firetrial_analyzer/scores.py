@@ -7,11 +7,12 @@ judge and a cancelled run never count. Where nothing counts, mean and std are No
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, check, latest_attempts
+from firetrial_analyzer.variance import moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,19 @@ class AgentScore:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """The slots of one task and agent: what each adds to the mean of each metric, None for nothing.
+
+    `outcomes` counts them by the outcome that they ended with; None stands for slots that have not ended.
+    """
+
+    precision: Sequence[float | None]
+    recall: Sequence[float | None]
+    f1: Sequence[float | None]
+    outcomes: Mapping[Outcome | None, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Scores:
     """Task scores ordered by (task, agent); agent scores by agent."""
 
@@ -111,33 +125,39 @@ def aggregate(runs: Sequence[RunOutcome], planned: Iterable[Slot] = ()) -> Score
     by_slot: dict[Slot, RunOutcome | None] = dict.fromkeys(planned)
     by_slot |= {run.slot: run for run in latest_attempts(runs)}
     cells: dict[tuple[str, str], list[RunOutcome | None]] = defaultdict(list)
-    for slot in sorted(by_slot):
-        cells[slot.task, slot.agent].append(by_slot[slot])
-    tasks = tuple(_task_score(task, agent, cells[task, agent]) for task, agent in sorted(cells))
-    agents = tuple(
-        _agent_score(agent, [t for t in tasks if t.agent == agent], by_slot)
-        for agent in sorted({task.agent for task in tasks})
+    for slot, run in by_slot.items():
+        cells[slot.task, slot.agent].append(run)
+    return from_cells({key: _cell(held) for key, held in cells.items()})
+
+
+def _cell(runs: Sequence[RunOutcome | None]) -> Cell:
+    def added(metric: str) -> list[float | None]:
+        return [run.score(metric) if run else None for run in runs]
+
+    outcomes = Counter(run.outcome if run else None for run in runs)
+    return Cell(added("precision"), added("recall"), added("f1"), outcomes)
+
+
+def from_cells(cells: Mapping[tuple[str, str], Cell]) -> Scores:
+    """Scores from what the slots of each (task, agent) came to."""
+    tasks = tuple(
+        TaskScore(task, agent, mean_of(cell.precision), mean_of(cell.recall), mean_of(cell.f1))
+        for (task, agent), cell in sorted(cells.items())
     )
-    return Scores(tasks, agents)
+    of_agent: dict[str, list[TaskScore]] = defaultdict(list)
+    for score in tasks:
+        of_agent[score.agent].append(score)
+    return Scores(tasks, tuple(_agent_score(of_agent[agent], cells) for agent in sorted(of_agent)))
 
 
-def _task_score(task: str, agent: str, runs: Sequence[RunOutcome | None]) -> TaskScore:
-    def over_repeats(metric: str) -> Mean:
-        return mean_of([run.score(metric) if run else None for run in runs])
-
-    return TaskScore(task, agent, over_repeats("precision"), over_repeats("recall"), over_repeats("f1"))
-
-
-def _agent_score(
-    agent: str, tasks: Sequence[TaskScore], by_slot: dict[Slot, RunOutcome | None]
-) -> AgentScore:
-    runs = [run for slot, run in by_slot.items() if slot.agent == agent]
+def _agent_score(tasks: Sequence[TaskScore], cells: Mapping[tuple[str, str], Cell]) -> AgentScore:
+    outcomes = sum((Counter(cells[score.task, score.agent].outcomes) for score in tasks), Counter())
     return AgentScore(
-        agent,
+        tasks[0].agent,
         _over_tasks([task.precision for task in tasks]),
         _over_tasks([task.recall for task in tasks]),
         _over_tasks([task.f1 for task in tasks]),
-        _count(runs),
+        OutcomeCounts(*(outcomes[outcome] for outcome in (*Outcome, None))),
     )
 
 
@@ -149,14 +169,8 @@ def _over_tasks(cells: Sequence[Mean]) -> AgentMean:
     return AgentMean(mean, between, within, counted, total, len(means), len(cells))
 
 
-def _count(runs: Sequence[RunOutcome | None]) -> OutcomeCounts:
-    outcomes = [run.outcome if run else None for run in runs]
-    return OutcomeCounts(*(outcomes.count(outcome) for outcome in (*Outcome, None)))
-
-
 def _moments(values: Sequence[float]) -> tuple[float | None, float | None]:
     if not values:
         return None, None
-    # fsum is exact, so the same runs in another order give the same bits.
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    mean, squares = moments(values)
+    return mean, math.sqrt(squares / len(values))

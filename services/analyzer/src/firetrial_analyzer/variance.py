@@ -9,6 +9,7 @@ intervals. Values are in any unit; what is undefined is None.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 Sample = Mapping[str, Sequence[float]]
 Array = NDArray[np.float64]
 _AT_ONCE = 1_000_000
+# Means of so many values are drawn from their normal limit instead of by resampling.
+NORMAL_FROM = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,18 @@ def spread(values: Sequence[float]) -> Spread:
     count = len(values)
     if not count:
         return Spread(0, None, None, None)
-    # fsum is exact, so the same values in another order give the same bits.
-    mean = math.fsum(values) / count
-    squares = math.fsum((value - mean) ** 2 for value in values)
+    mean, squares = moments(values)
     sample = math.sqrt(squares / (count - 1)) if count > 1 else None
     return Spread(count, mean, math.sqrt(squares / count), sample)
+
+
+def moments(values: Sequence[float]) -> tuple[float, float]:
+    """Mean, and sum of the squared distances from it, of at least one value.
+
+    fsum is exact, so the same values in another order give the same bits.
+    """
+    mean = math.fsum(values) / len(values)
+    return mean, math.fsum(np.square(np.asarray(values, dtype=np.float64) - mean).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +116,13 @@ def repeat_interval(sample: Sample, how: Resampling = DEFAULT) -> Interval | Non
     """Bootstrap interval of the agent's mean if the same tasks were run again: repeats are resampled.
 
     None unless every task was repeated. Deviations are stretched by sqrt(n / (n - 1)), without which the
-    bootstrap of three repeats is a fifth too narrow (Davison and Hinkley, 1997, section 2.3).
+    bootstrap of three repeats is a fifth too narrow (Davison and Hinkley, 1997, section 2.3). The mean of
+    NORMAL_FROM or more repeats is drawn from the normal law that resampling tends to.
     """
     if not sample or any(len(values) < 2 for values in sample.values()):
         return None
     random = how.generator()
-    means = sum(_resampled(sample[task], random, how.draws) for task in sorted(sample)) / len(sample)
+    means = sum(_drawn_means(sample[task], random, how.draws) for task in sorted(sample)) / len(sample)
     return percentiles(np.asarray(means), how.level)
 
 
@@ -129,7 +140,16 @@ def mean_interval(values: Sequence[float], how: Resampling = DEFAULT) -> Interva
     """Bootstrap interval of a mean, stretched as in `repeat_interval`; None for fewer than two values."""
     if len(values) < 2:
         return None
-    return percentiles(_resampled(values, how.generator(), how.draws), how.level)
+    if len(values) * how.draws > _AT_ONCE:
+        return percentiles(_drawn_means(values, how.generator(), how.draws), how.level)
+    ordered, stretched = _stretched(values)
+    return percentiles(ordered.mean() + stretched[_places(len(values), how)].mean(axis=1), how.level)
+
+
+@lru_cache(maxsize=4)
+def _places(count: int, how: Resampling) -> NDArray[np.int64]:
+    """Which values each resample takes: the same for all that have as many."""
+    return how.generator().integers(0, count, (how.draws, count))
 
 
 def task_means(sample: Sample) -> dict[str, float]:
@@ -137,11 +157,18 @@ def task_means(sample: Sample) -> dict[str, float]:
     return {task: math.fsum(values) / len(values) for task, values in sample.items() if values}
 
 
-def _resampled(values: Sequence[float], random: np.random.Generator, draws: int) -> Array:
-    """Means of `draws` resamples."""
+def _stretched(values: Sequence[float]) -> tuple[Array, Array]:
+    """The values in order, and their distances from the mean, stretched."""
     ordered = np.sort(np.asarray(values, dtype=np.float64))
+    return ordered, (ordered - ordered.mean()) * math.sqrt(len(ordered) / (len(ordered) - 1))
+
+
+def _drawn_means(values: Sequence[float], random: np.random.Generator, draws: int) -> Array:
+    """Means of `draws` resamples."""
+    ordered, stretched = _stretched(values)
     count = len(ordered)
-    stretched = (ordered - ordered.mean()) * math.sqrt(count / (count - 1))
+    if count >= NORMAL_FROM:
+        return random.normal(ordered.mean(), stretched.std() / math.sqrt(count), draws)
     rows = max(1, _AT_ONCE // count)
     parts = [
         stretched[random.integers(0, count, (min(rows, draws - begin), count))].mean(axis=1)

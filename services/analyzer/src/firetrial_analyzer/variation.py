@@ -1,16 +1,18 @@
 """How sure an experiment's means are: intervals for each agent, and the differences between agents."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from firetrial_analyzer.outcomes import RunOutcome, latest_attempts
-from firetrial_analyzer.paired import Comparison, compare
+from firetrial_analyzer.paired import Comparison, Needed, compare, needed_of, repeated
 from firetrial_analyzer.variance import (
     Interval,
     MedianCv,
+    PassAtK,
     Resampling,
     Sample,
+    pass_at_k,
     repeat_interval,
     spread,
     task_cv,
@@ -20,6 +22,9 @@ from firetrial_analyzer.variance import (
 
 # A report of 100,000 runs shall not wait for its intervals; they are good to a fiftieth of their width.
 RESAMPLING = Resampling(draws=4000)
+# A run passes that finds at least half; the numbers of runs are those of a small and of a usual experiment.
+PASS_THRESHOLD = 0.5
+PASS_RUNS = (1, 3, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +67,15 @@ def variation(sample: Sample) -> Variation:
 def comparisons(samples: Mapping[str, Sample]) -> tuple[Comparison, ...]:
     """Every pair of agents that was tested, that is, has at least two tasks in common."""
     return tuple(item for item in compare(samples, RESAMPLING) if item.p_value is not None)
+
+
+def needed(samples: Mapping[str, Sample], pairs: Sequence[Comparison]) -> tuple[Needed, ...]:
+    """For each of `pairs`, what it would take to tell the two apart, were they as different as they look."""
+    known = {agent: repeated(sample) for agent, sample in samples.items()}
+    return tuple(needed_of(known[pair.left], known[pair.right]) for pair in pairs)
+
+
+def passes(sample: Sample) -> tuple[PassAtK, ...]:
+    """pass@k at PASS_THRESHOLD for those of PASS_RUNS that some task has the runs for."""
+    found = [pass_at_k(sample, k, PASS_THRESHOLD) for k in PASS_RUNS]
+    return tuple(item for item in found if item.tasks)

@@ -1,9 +1,10 @@
 """A report as the analyzer itself writes it."""
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, Usage
+from firetrial_analyzer.compose import build
+from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.render.document import json_text
-from firetrial_analyzer.report import Experiment, Task, build
+from firetrial_analyzer.report import Experiment, Task
 
 OFFLINE = Judge("offline", "", "9c41", "right on 77 %")
 
@@ -27,8 +28,7 @@ def outcome(agent: str, repeat: int, end: Outcome, f1: float | None = None, reas
 
 
 def document(*runs: AnalysedRun) -> bytes:
-    plan = tuple(Slot("study-1", run.run.agent, run.run.repeat) for run in runs)
-    return json_text(build(Experiment("e-1", (Task("study-1"),), len(runs), plan), runs)).encode()
+    return json_text(build(Experiment("e-1", (Task("study-1"),), len(runs)), runs)).encode()
 
 
 SCORED = document(

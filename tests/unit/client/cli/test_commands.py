@@ -163,7 +163,7 @@ def test_logs(firetrial: Call, world: World) -> None:
 def test_reports(firetrial: Call, answer: Any, world: World, experiment: str, tmp_path: Path) -> None:
     assert firetrial("report", experiment).output == "report as markdown\n"
     assert firetrial("report", experiment, "--format", "csv").output == "report as csv\n"
-    assert json.loads(firetrial("report", experiment, "--json").output)["schema"] == "firetrial.report/1"
+    assert json.loads(firetrial("report", experiment, "--json").output)["schema"] == "firetrial.report/2"
     firetrial("report", experiment, "--out", "sub/r.html")
     assert (tmp_path / "sub" / "r.html").read_text() == "report as html\n"
     told = answer("report", experiment, "--out", "r.tex")

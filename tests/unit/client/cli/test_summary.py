@@ -41,6 +41,6 @@ def test_what_does_not_count_is_undefined(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"schema": "firetrial.report/2"}', b'{"agents": []}'])
 def test_another_document_is_refused(text: bytes) -> None:
-    with pytest.raises(FiretrialError, match=r"firetrial\.report/1") as caught:
+    with pytest.raises(FiretrialError, match=r"firetrial\.report/2") as caught:
         summarize(text)
     assert caught.value.reason == "CORRUPT"

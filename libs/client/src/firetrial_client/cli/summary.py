@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from firetrial_client.cli.text import safe
 from firetrial_client.errors import FiretrialError, Reason
 from firetrial_client.units import format_duration
 
-SCHEMA = "firetrial.report/1"
+SCHEMA = "firetrial.report/2"
 _SHOWN_REASONS = 5
 
 
@@ -72,7 +71,7 @@ def _summary(report: dict[str, Any]) -> Summary:
         raise ValueError(report["schema"])
     return Summary(
         tuple(_row(agent) for agent in report["agents"]),
-        _reasons(report["runs"]),
+        _reasons(report["reasons"]),
         any(judge["backend"] == "offline" for judge in report["judges"]),
     )
 
@@ -97,13 +96,8 @@ def _score(mean: dict[str, Any]) -> Score:
     return Score(mean["mean"], mean[spread])
 
 
-def _reasons(runs: Sequence[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
-    told = Counter(
-        f"{run['run']['outcome']}: {run['run']['reason']}"
-        for run in runs
-        if run["run"]["outcome"] != "SCORED"
-    )
-    return tuple(told.most_common())
+def _reasons(uncounted: Sequence[dict[str, Any]]) -> tuple[tuple[str, int], ...]:
+    return tuple((f"{told['outcome']}: {told['reason']}", told["runs"]) for told in uncounted)
 
 
 def show(summary: Summary) -> None:

@@ -15,7 +15,7 @@ def json_text(report: Report) -> str:
 
 
 def from_json(text: str | bytes) -> Report:
-    """Raises pydantic.ValidationError for what is no `firetrial.report/1`."""
+    """Raises pydantic.ValidationError for what is no `firetrial.report/2`."""
     return _adapter().validate_json(text)
 
 

@@ -1,0 +1,209 @@
+"""From the rows of an experiment to its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+import polars as pl
+
+from firetrial_analyzer import columns, table
+from firetrial_analyzer.analysis import AnalysedRun, Judge
+from firetrial_analyzer.components import VarianceSplit, split
+from firetrial_analyzer.cost import AgentCost
+from firetrial_analyzer.outcomes import Outcome
+from firetrial_analyzer.pareto import front, offers
+from firetrial_analyzer.report import (
+    SCHEMA,
+    AgentReport,
+    ClaimCounts,
+    Experiment,
+    IntegrityCounts,
+    Omitted,
+    Pair,
+    Point,
+    Report,
+    Task,
+    Uncounted,
+)
+from firetrial_analyzer.scores import AgentScore, from_cells
+from firetrial_analyzer.variance import Sample
+from firetrial_analyzer.variation import comparisons, needed, passes, variation
+
+# Runs and earlier attempts of which a report has the details.
+SHOWN_RUNS = 1000
+MAX_POINTS = 300
+_MAX_REASONS = 50
+
+
+def build(experiment: Experiment, analysed: Sequence[AnalysedRun], shown: int = SHOWN_RUNS) -> Report:
+    """The report over runs that are at hand; the same runs in any order give the same report.
+
+    Raises INVALID where they are of several experiments or rival attempts of a slot.
+    """
+    rows = [columns.row(item) for item in analysed]
+    by_id = {row["run_id"]: item for row, item in zip(rows, analysed, strict=True)}
+    return Composer(experiment, columns.frame(rows), shown).report(by_id)
+
+
+class Composer:
+    """Says which runs' details it wants, and makes the report once it has them."""
+
+    def __init__(self, experiment: Experiment, rows: pl.DataFrame, shown: int = SHOWN_RUNS) -> None:
+        self._experiment = experiment
+        self._attempts = table.attempts(rows)
+        table.refuse(self._attempts)
+        self._ended = table.latest(self._attempts)
+        self._shown = table.first_repeats(self._ended, shown)
+        self._earlier = self._attempts.join(self._ended.select("run_id"), on="run_id", how="anti")
+        self._most = shown
+
+    @property
+    def wanted(self) -> list[str]:
+        """Ids of the runs whose details the report shows."""
+        return self._shown["run_id"].to_list()
+
+    @property
+    def tasks(self) -> list[str]:
+        """Ids of the tasks of which a slot has ended."""
+        return self._ended["task"].unique().sort().to_list()
+
+    def report(self, details: Mapping[str, AnalysedRun]) -> Report:
+        """The report, with those of `details` that it wants; a run without details shows its row alone."""
+        known = {task.id: task for task in self._experiment.tasks}
+        tasks = tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *self.tasks}))
+        planned = table.grid([task.id for task in tasks], self._experiment.agents, self._experiment.repeats)
+        scores = from_cells(table.cells(self._ended, planned))
+        spent = table.costs(self._attempts, self._ended)
+        samples = table.f1_samples(self._ended)
+        reasons = table.reasons(self._ended)
+        pairs = comparisons(samples)
+        apart = zip(pairs, needed(samples, pairs), strict=True)
+        return Report(
+            schema=SCHEMA,
+            experiment=self._experiment.id,
+            model=self._experiment.model,
+            tasks=tasks,
+            judges=tuple(_judge(told) for told in table.judges(self._ended)),
+            started_at=min(self._attempts["started_at"].drop_nulls(), default=None),
+            ended_at=max(self._attempts["ended_at"].drop_nulls(), default=None),
+            ended_runs=len(self._ended),
+            expected_runs=max(self._experiment.expected_runs, len(self._ended)),
+            agents=self._agents(scores.agents, spent, samples),
+            task_scores=scores.tasks,
+            comparisons=pairs,
+            needed=tuple(Pair(pair.left, pair.right, what) for pair, what in apart),
+            front=front(offers(scores.agents, spent)),
+            reasons=tuple(
+                Uncounted(Outcome(outcome), reason, runs)
+                for outcome, reason, runs in reasons.head(_MAX_REASONS).iter_rows()
+            ),
+            runs=tuple(
+                details.get(row["run_id"]) or AnalysedRun(columns.outcome(row))
+                for row in self._shown.iter_rows(named=True)
+            ),
+            earlier_attempts=tuple(
+                columns.outcome(row) for row in self._earlier.head(self._most).iter_rows(named=True)
+            ),
+            omitted=Omitted(
+                len(self._ended) - len(self._shown),
+                max(0, len(self._earlier) - self._most),
+                max(0, len(reasons) - _MAX_REASONS),
+            ),
+        )
+
+    def _agents(
+        self, scores: Sequence[AgentScore], spent: Sequence[AgentCost], samples: Mapping[str, Sample]
+    ) -> tuple[AgentReport, ...]:
+        cost_of = {cost.agent: cost for cost in spent}
+        claims, splits = _claims(self._ended), _splits(self._ended)
+        integrity, points = _integrity(self._ended), _points(self._ended)
+        agents = [
+            AgentReport(
+                score,
+                cost_of.get(score.agent),
+                claims.get(score.agent, _NO_CLAIMS),
+                variation(samples.get(score.agent, {})),
+                splits.get(score.agent),
+                passes(samples.get(score.agent, {})),
+                integrity.get(score.agent),
+                points.get(score.agent, ()),
+            )
+            for score in scores
+        ]
+        return tuple(sorted(agents, key=_rank))
+
+
+_NO_CLAIMS = ClaimCounts(0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def _claims(ended: pl.DataFrame) -> dict[str, ClaimCounts]:
+    return {
+        agent: ClaimCounts(
+            judged_runs=sums["judged_runs"],
+            true=sums["claims_entailed"],
+            contradictory=sums["false_contradictory"],
+            unrelated=sums["false_unrelated"],
+            overgeneralized=sums["false_overgeneralized"],
+            alternative=sums["false_alternative"],
+            unscored=sums["claims_unscored"],
+            truth_missing=sums["truths_contradicted"] + sums["truths_neutral"],
+        )
+        for agent, sums in table.claim_counts(ended).items()
+    }
+
+
+def _splits(ended: pl.DataFrame) -> dict[str, VarianceSplit]:
+    return {agent: split(held) for agent, held in table.judgings(ended).items()}
+
+
+def _integrity(ended: pl.DataFrame) -> dict[str, IntegrityCounts]:
+    findings = table.finding_counts(ended)
+    return {
+        agent: IntegrityCounts(
+            runs=sums["runs"],
+            traced=sums["numbers_traced"],
+            derived=sums["numbers_derived"],
+            untraced=sums["numbers_untraced"],
+            given=sums["numbers_given"],
+            not_a_result=sums["numbers_not_a_result"],
+            findings=findings.get(agent, ()),
+        )
+        for agent, sums in table.integrity_counts(ended).items()
+    }
+
+
+def _points(ended: pl.DataFrame) -> dict[str, tuple[Point, ...]]:
+    return {
+        agent: tuple(
+            Point(
+                run["task"], run["repeat"], run["f1"], run["outcome"] == Outcome.AGENT_FAILED.value,
+                run["wall_seconds"], run["usd"],
+            )
+            for run in runs
+        )
+        for agent, runs in table.points(ended, MAX_POINTS).items()
+    }  # fmt: skip
+
+
+def _judge(told: Mapping[str, Any]) -> Judge:
+    """A configuration, with what its judgements say alike of its quality."""
+    return Judge(
+        told["judge_backend"],
+        told["judge_model"],
+        told["judge_config"],
+        _common_parts(told["judge_quality"]),
+        told["judge_calibration"],
+    )
+
+
+def _common_parts(texts: Sequence[str]) -> str:
+    """The parts between semicolons that all texts begin with: a judge adds notes on a run behind them."""
+    parted = zip(*(text.split("; ") for text in texts), strict=False)
+    return "; ".join(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, parted))
+
+
+def _rank(agent: AgentReport) -> tuple[bool, float, str]:
+    mean = agent.score.f1.mean
+    return (mean is None, -(mean or 0.0), agent.agent)

@@ -1,0 +1,177 @@
+"""What a table of analysed runs is asked: which rows count, and what its cells add up to.
+
+The definitions are those of `outcomes`, `scores`, `cost` and `variation`, which see one run at a time; here
+the runs are grouped by columns, and the same formulas are given the groups. A test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, NUMBERS, TRUTHS
+from firetrial_analyzer.components import Judgings
+from firetrial_analyzer.cost import AgentCost, from_figures
+from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
+from firetrial_analyzer.scores import Cell
+from firetrial_kit.errors import Fault, check
+
+SLOT = ("task", "agent", "repeat")
+_COUNTED = pl.col("outcome").is_in([outcome.value for outcome in Outcome if outcome.counts])
+
+
+def attempts(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row for each attempt, that of its latest judgement, ordered by slot and attempt."""
+    ordered = rows.sort("judged_at", "judgement_id", nulls_last=False)
+    return ordered.unique("run_id", keep="last").sort(*SLOT, "attempt", "run_id")
+
+
+def latest(of_attempts: pl.DataFrame) -> pl.DataFrame:
+    """One row for each slot that has ended, that of the highest attempt, ordered by slot."""
+    return of_attempts.filter(~pl.col("superseded")).unique(SLOT, keep="last", maintain_order=True)
+
+
+def refuse(of_attempts: pl.DataFrame) -> None:
+    """Raises INVALID with every fault: mixed experiments, rival attempts. Values were checked row by row."""
+    faults = []
+    experiments = of_attempts["experiment"].unique().sort().to_list()
+    if len(experiments) > 1:
+        cure = "give the runs of one experiment at a time"
+        faults.append(Fault("experiment", ", ".join(experiments), cure))
+    rivals = of_attempts.group_by(*SLOT, "attempt").len().filter(pl.col("len") > 1).sort(*SLOT, "attempt")
+    faults += [
+        Fault("attempt", "/".join(map(str, rival)), "one run per attempt of a slot")
+        for rival in rivals.select(*SLOT, "attempt").iter_rows()
+    ]
+    check("the set of runs", faults)
+
+
+def _score(metric: str) -> pl.Expr:
+    """As `RunOutcome.score`."""
+    outcome = pl.col("outcome")
+    failed = pl.when(outcome == Outcome.AGENT_FAILED.value).then(pl.lit(0.0))
+    return failed.when(outcome == Outcome.SCORED.value).then(pl.col(metric))
+
+
+def cells(ended: pl.DataFrame, planned: pl.DataFrame) -> dict[tuple[str, str], Cell]:
+    """(task, agent) → what its slots came to; `planned` has the columns of SLOT."""
+    columns = [_score(metric).alias(metric) for metric in METRICS]
+    slots = planned.join(ended.select(*SLOT, "outcome", *columns), on=SLOT, how="full", coalesce=True)
+    grouped = slots.group_by("task", "agent").agg(*METRICS, pl.col("outcome"))
+    return {
+        (cell["task"], cell["agent"]): Cell(
+            cell["precision"], cell["recall"], cell["f1"], _counts(cell["outcome"])
+        )
+        for cell in grouped.iter_rows(named=True)
+    }
+
+
+def _counts(outcomes: Sequence[str | None]) -> dict[Outcome | None, int]:
+    return {outcome: outcomes.count(outcome and outcome.value) for outcome in (*Outcome, None)}
+
+
+def grid(tasks: Sequence[str], agents: Sequence[str], repeats: int) -> pl.DataFrame:
+    """The planned slots: each agent on each task, its repeats counted from 1."""
+    parts = [
+        pl.DataFrame({name: list(held)}, schema={name: COLUMNS[name]})
+        for name, held in (("task", tasks), ("agent", agents), ("repeat", range(1, repeats + 1)))
+    ]
+    return parts[0].join(parts[1], how="cross").join(parts[2], how="cross")
+
+
+def costs(of_attempts: pl.DataFrame, ended: pl.DataFrame) -> tuple[AgentCost, ...]:
+    """Cost per agent, ordered by agent."""
+    counted = dict(_figures(ended.filter(_COUNTED)))
+    nothing: Mapping[str, Any] = dict.fromkeys(USAGE_FIELDS, ())
+    return tuple(
+        from_figures(agent, figures["attempts"], figures, counted.get(agent, nothing))
+        for agent, figures in _figures(of_attempts)
+    )
+
+
+def _figures(rows: pl.DataFrame) -> list[tuple[str, Mapping[str, Any]]]:
+    grouped = rows.group_by("agent").agg(*USAGE_FIELDS, pl.len().alias("attempts")).sort("agent")
+    return [(agent["agent"], agent) for agent in grouped.iter_rows(named=True)]
+
+
+def f1_samples(ended: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
+    """Agent → task → F1 of each repeat that counts."""
+    scored = ended.select("agent", "task", f1=_score("f1")).drop_nulls("f1")
+    found: dict[str, dict[str, list[float]]] = defaultdict(dict)
+    for agent, task, values in scored.group_by("agent", "task").agg("f1").sort("agent", "task").iter_rows():
+        found[agent][task] = values
+    return dict(found)
+
+
+def judgings(ended: pl.DataFrame) -> dict[str, Judgings]:
+    """Agent → task → run → F1 of each time that it was judged, or the one that it counts with."""
+    scored = ended.select("agent", "task", "run_id", "judgings", f1=_score("f1")).drop_nulls("f1")
+    several = pl.col("judgings").list.len() > 1
+    turns = pl.when(several).then("judgings").otherwise(pl.concat_list("f1"))
+    grouped = scored.with_columns(turns=turns).group_by("agent", "task").agg("run_id", "turns")
+    found: dict[str, dict[str, Mapping[str, Sequence[float]]]] = defaultdict(dict)
+    for agent, task, runs, turns_ in grouped.iter_rows():
+        found[agent][task] = dict(zip(runs, turns_, strict=True))
+    return dict(found)
+
+
+def claim_counts(ended: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Agent → sums over its judged runs of the columns that count claims, and `judged_runs`."""
+    counted = [*CLAIMS.values(), *TRUTHS.values(), *FALSE.values()]
+    judged = ended.filter(pl.col(counted[0]).is_not_null())
+    return _by_agent(judged.group_by("agent").agg(pl.len().alias("judged_runs"), pl.col(counted).sum()))
+
+
+def integrity_counts(ended: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Agent → sums of NUMBERS over the runs that were looked at, and their number as `runs`."""
+    counted = list(NUMBERS.values())
+    looked_at = ended.filter(pl.col(counted[0]).is_not_null())
+    return _by_agent(looked_at.group_by("agent").agg(pl.len().alias("runs"), pl.col(counted).sum()))
+
+
+def _by_agent(grouped: pl.DataFrame) -> dict[str, dict[str, int]]:
+    return {sums["agent"]: sums for sums in grouped.iter_rows(named=True)}
+
+
+def finding_counts(ended: pl.DataFrame) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Agent → (finding, runs that have it), by name."""
+    named = ended.select("agent", name="integrity_findings").explode("name").drop_nulls("name")
+    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    for agent, name, runs in named.group_by("agent", "name").len().sort("agent", "name").iter_rows():
+        found[agent].append((name, runs))
+    return {agent: tuple(names) for agent, names in found.items()}
+
+
+def judges(ended: pl.DataFrame) -> list[dict[str, Any]]:
+    """One for each configuration, with all that its judgements say of its quality."""
+    named = ["judge_backend", "judge_model", "judge_calibration"]
+    judged = ended.drop_nulls("judge_config").group_by("judge_config")
+    found = judged.agg(pl.col(named).max(), pl.col("judge_quality").unique().sort())
+    return found.sort("judge_config").to_dicts()
+
+
+def reasons(ended: pl.DataFrame) -> pl.DataFrame:
+    """Outcome, reason and number of runs that were not scored, the most frequent first."""
+    unscored = ended.filter(pl.col("outcome") != Outcome.SCORED.value)
+    counted = unscored.group_by("outcome", "reason").agg(runs=pl.len())
+    return counted.sort("runs", "outcome", "reason", descending=[True, False, False])
+
+
+def points(ended: pl.DataFrame, most: int) -> dict[str, list[dict[str, Any]]]:
+    """Agent → its counted runs, all or `most` of them evenly chosen in the order of slots."""
+    counted = ended.filter(_COUNTED).select(*SLOT, "outcome", "wall_seconds", "usd", f1=_score("f1"))
+    place, held = pl.int_range(pl.len()).over("agent"), pl.len().over("agent")
+    chosen = (place * most) // held != ((place - 1) * most) // held
+    few = counted.filter((held <= most) | (place == 0) | chosen)
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for run in few.iter_rows(named=True):
+        found[run["agent"]].append(run)
+    return dict(found)
+
+
+def first_repeats(ended: pl.DataFrame, most: int) -> pl.DataFrame:
+    """At most so many rows, the first repeats of every task and agent, ordered by slot."""
+    return ended.sort("repeat", "task", "agent").head(most).sort(*SLOT)
