@@ -22,6 +22,8 @@ from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import ReportRecord
+from firetrial_analyzer.release import Release
+from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
 from firetrial_analyzer.servicer import AnalyzerServicer
 from firetrial_kit import events
@@ -62,7 +64,8 @@ class Bench:
         )
         self.handlers = Handlers(self.reports, self.archive, structlog.get_logger())
         self.consumers = {one.name: one for one in self.handlers.consumers(4)}
-        self.servicer = AnalyzerServicer(self.reports, self.archive)
+        self.releases = Releases(Records(self.state, "release", Release), self.objects, self.clock)
+        self.servicer = AnalyzerServicer(self.reports, self.archive, self.releases, self.bus)
 
     def consumer(self, fact: str) -> Consumer:
         return self.consumers[f"analyzer-{fact}"]

@@ -11,6 +11,8 @@ from firetrial_analyzer.config import AnalyzerSettings
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import ReportRecord
+from firetrial_analyzer.release import Release
+from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
 from firetrial_analyzer.servicer import AnalyzerServicer
 from firetrial_kit import rpc, service
@@ -30,7 +32,8 @@ async def build(parts: Parts) -> Service:
         clock=parts.clock,
         metrics=AnalyzerMetrics(parts.registry),
     )
-    servicer = AnalyzerServicer(reports, archive)
+    releases = Releases(Records(parts.state, "release", Release), parts.objects, parts.clock)
+    servicer = AnalyzerServicer(reports, archive, releases, parts.bus)
 
     def register(server: rpc.Server) -> None:
         server.add(

@@ -7,17 +7,23 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
-from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.release_rpcs import ReleaseRpcs
+from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
+from firetrial_analyzer.watching_rpcs import WatchingRpcs
 from firetrial_analyzer.wire import analysis_to_wire, format_to_domain, id_to_domain, report_to_wire
+from firetrial_kit.bus import Bus
 from firetrial_kit.rpc import PIECE
 
 
-class AnalyzerServicer(analyzer_service_pb2_grpc.AnalyzerServiceServicer):
-    def __init__(self, reports: Reports, archive: Archive) -> None:
+class AnalyzerServicer(ReleaseRpcs, WatchingRpcs):
+    def __init__(self, reports: Reports, archive: Archive, releases: Releases, bus: Bus) -> None:
         self._reports = reports
+        self._records = reports.records
         self._archive = archive
+        self._releases = releases
+        self._bus = bus
 
     async def GetReport(self, request: pb.GetReportRequest, context: Any) -> pb.GetReportResponse:
         record = await self._reports.records.get(id_to_domain("experiment_id", request.experiment_id))
