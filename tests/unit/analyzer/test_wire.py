@@ -50,7 +50,50 @@ def test_an_unset_figure_is_unknown_and_a_zero_is_zero() -> None:
     used.usage.wall_time.FromNanoseconds(0)
     used.usage.cost_usd = 0.0
     used.usage.tokens = 0
-    assert run_to_domain(used, Outcome.SCORED).usage == Usage(wall_seconds=0.0, tokens=0, usd=0.0)
+    known = Usage(wall_seconds=0.0, tokens=0, usd=0.0, model_calls=0, unpriced_calls=0)
+    assert run_to_domain(used, Outcome.SCORED).usage == known
+    used.lacking.append("usage")
+    assert run_to_domain(used, Outcome.SCORED).usage == Usage(), "what an imported run does not tell"
+
+
+def test_what_the_gateway_counted_and_where_a_run_was_made_is_taken_over() -> None:
+    made = run(model="m-1", provenance=run_pb2.PROVENANCE_SELF_REPORTED)
+    made.usage.CopyFrom(
+        run_pb2.Usage(cached_tokens=1, prompt_tokens=2, completion_tokens=3, model_calls=4, unpriced_calls=5)
+    )
+    made.usage.gpu_time.FromMilliseconds(1500)
+    domain = run_to_domain(made, Outcome.SCORED)
+    assert (domain.model, domain.provenance) == ("m-1", "self_reported")
+    assert domain.usage == Usage(
+        gpu_seconds=1.5, cached_tokens=1, prompt_tokens=2, completion_tokens=3, model_calls=4,
+        unpriced_calls=5,
+    )  # fmt: skip
+
+
+def test_each_turn_of_a_panel_gives_a_score_of_its_own() -> None:
+    """Turn m/1 finds both sides right, m/2 nothing, and n/1 no claim of the agent that it could score."""
+    yes, no, none = (
+        getattr(judgement_pb2, f"VERDICT_{name}") for name in ("ENTAILED", "NEUTRAL", "UNSCORED")
+    )
+
+    def claim(id_: str, *verdicts: Any) -> judgement_pb2.ClaimVerdict:
+        turns = zip((("m", 1), ("m", 2), ("n", 1)), verdicts, strict=True)
+        votes = [judgement_pb2.Vote(judge=judge, repeat=repeat, verdict=v) for (judge, repeat), v in turns]
+        return judgement_pb2.ClaimVerdict(id=id_, text="x", verdict=yes, votes=votes)
+
+    message = judgement_pb2.Judgement(
+        run_id="r-1",
+        agent_claims=[claim("a1", yes, no, none)],
+        truth_claims=[claim("t1", yes, yes, yes), claim("t2", yes, no, yes)],
+        calibration_id="c-1",
+        flags=["panel_disagreement"],
+    )
+    message.judged_at.FromDatetime(datetime(2026, 1, 2, tzinfo=UTC))
+    judge, judgement = judgement_to_domain(MessageToJson(message, preserving_proto_field_name=True).encode())
+    assert judgement.judgings == (1.0, 0.0)
+    assert judgement.flags == ("panel_disagreement",)
+    assert judgement.judged_at == datetime(2026, 1, 2, tzinfo=UTC)
+    assert (judge.calibration_id, judge.calibrated) == ("c-1", True)
 
 
 def test_durations_and_times_keep_their_fractions() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import Parse, ParseError
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2
@@ -16,7 +18,7 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution_wire import attribution_to_wire
-from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
+from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict, f1
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
 from firetrial_analyzer.render import Format
@@ -40,6 +42,10 @@ _BACKENDS = {
     plan_pb2.JudgeConfig.BACKEND_UNSPECIFIED: "default",
     plan_pb2.JudgeConfig.BACKEND_OFFLINE: "offline",
     plan_pb2.JudgeConfig.BACKEND_MODEL: "model",
+}
+_PROVENANCES = {
+    run_pb2.PROVENANCE_ELSEWHERE: "elsewhere",
+    run_pb2.PROVENANCE_SELF_REPORTED: "self_reported",
 }
 _ENDINGS = {
     run_pb2.TERMINATION_TIMED_OUT: "stopped at its time limit",
@@ -86,12 +92,14 @@ def run_to_domain(
         precision=_set(scores, "precision"),
         recall=_set(scores, "recall"),
         f1=_set(scores, "f1"),
-        usage=_usage(run.usage),
+        usage=_usage(run.usage) if run.HasField("usage") and "usage" not in run.lacking else Usage(),
         ending=_ending(run),
         reason=reason or run.reason,
         started_at=_time(run, "started_at"),
         ended_at=_time(run, "ended_at"),
         superseded=run.superseded,
+        model=run.model,
+        provenance=_PROVENANCES.get(run.provenance, "here"),
     )
 
 
@@ -106,6 +114,12 @@ def _usage(usage: run_pb2.Usage) -> Usage:
         max_rss_bytes=usage.max_rss_bytes or None,
         tokens=usage.tokens if usage.HasField("tokens") else None,
         usd=usage.cost_usd if usage.HasField("cost_usd") else None,
+        gpu_seconds=_seconds(usage.gpu_time) if usage.HasField("gpu_time") else None,
+        cached_tokens=usage.cached_tokens if usage.HasField("cached_tokens") else None,
+        prompt_tokens=usage.prompt_tokens if usage.HasField("prompt_tokens") else None,
+        completion_tokens=usage.completion_tokens if usage.HasField("completion_tokens") else None,
+        model_calls=usage.model_calls,
+        unpriced_calls=usage.unpriced_calls,
     )
 
 
@@ -124,9 +138,9 @@ def _ending(run: run_pb2.Run) -> str:
     return f"exited with {run.exit.code}" if status == "code" else "exited"
 
 
-def _time(run: run_pb2.Run, name: str) -> datetime | None:
-    stamp: Timestamp = getattr(run, name)
-    return stamp.ToDatetime(UTC) if run.HasField(name) else None  # type: ignore[arg-type]
+def _time(told: Message, name: str) -> datetime | None:
+    stamp: Timestamp = getattr(told, name)
+    return stamp.ToDatetime(UTC) if told.HasField(name) else None
 
 
 def plan_to_domain(slip: plan_pb2.Slip) -> Plan:
@@ -145,12 +159,32 @@ def judgement_to_domain(data: bytes) -> tuple[Judge, Judgement]:
         judgement.config.model,
         judgement.config_hash,
         judgement.quality,
+        judgement.calibration_id,
     )
     return judge, Judgement(
         judgement.run_id,
         tuple(_claim(claim) for claim in judgement.agent_claims),
         tuple(_claim(claim) for claim in judgement.truth_claims),
+        _time(judgement, "judged_at"),
+        tuple(judgement.flags),
+        _judgings(judgement),
     )
+
+
+def _judgings(judgement: judgement_pb2.Judgement) -> tuple[float, ...]:
+    """F1 by each turn of the panel alone, where it had several; without the turns that leave it undefined."""
+    sides = (judgement.agent_claims, judgement.truth_claims)
+    turns = dict.fromkeys(
+        (vote.judge, vote.repeat) for claims in sides for claim in claims for vote in claim.votes
+    )
+    scores = [f1(*(_spoken(turn, claims) for claims in sides)) for turn in turns]
+    return tuple(score for score in scores if score is not None)
+
+
+def _spoken(turn: tuple[str, int], claims: Iterable[judgement_pb2.ClaimVerdict]) -> list[Verdict]:
+    """What the turn said of these claims."""
+    said = (vote for claim in claims for vote in claim.votes if (vote.judge, vote.repeat) == turn)
+    return [_VERDICTS.get(vote.verdict, Verdict.UNSCORED) for vote in said]
 
 
 def _claim(claim: judgement_pb2.ClaimVerdict) -> JudgedClaim:
