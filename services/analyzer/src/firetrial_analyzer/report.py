@@ -14,6 +14,8 @@ from typing import Literal
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.components import VarianceSplit
 from firetrial_analyzer.cost import AgentCost
+from firetrial_analyzer.distributions import Distributions
+from firetrial_analyzer.memory import Memory
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.paired import Comparison, Needed
 from firetrial_analyzer.pareto import Front
@@ -151,7 +153,9 @@ class Report:
 
     `comparisons` has the pairs of agents with at least two common tasks, and `needed` the repeats that would
     tell each of them apart; `front` sets scores against costs. `reasons` says why runs were not scored, the
-    most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent.
+    most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent. `errors`
+    spreads the errors of attributed runs, and `memory` says whether scores look remembered; each is None where
+    nothing was looked at.
     """
 
     schema: Literal["firetrial.report/2"]
@@ -172,6 +176,8 @@ class Report:
     runs: tuple[AnalysedRun, ...]
     earlier_attempts: tuple[RunOutcome, ...]
     omitted: Omitted
+    errors: Distributions | None = None
+    memory: Memory | None = None
 
     @property
     def complete(self) -> bool:

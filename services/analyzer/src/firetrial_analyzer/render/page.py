@@ -1,99 +1,239 @@
-"""The report as one HTML file that needs no network and no script."""
+"""The report as one HTML file that needs nothing else: what is essential reads without its script, too."""
 
-from collections.abc import Sequence
-from dataclasses import astuple
-from functools import cache
-from importlib.resources import files
+from __future__ import annotations
 
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import groupby
 
-from firetrial_analyzer.analysis import Judge
+from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.claims import Judgement, Verdict
-from firetrial_analyzer.render import text
-from firetrial_analyzer.render.plots import plots
-from firetrial_analyzer.render.words import OUTCOMES, cost, outcome_counts, title, usage, wall_time
-from firetrial_analyzer.report import Report
+from firetrial_analyzer.distributions import Distribution, Share
+from firetrial_analyzer.memory import Memory, ProbeScore
+from firetrial_analyzer.outcomes import Outcome
+from firetrial_analyzer.paired import Comparison, Needed
+from firetrial_analyzer.render import plots
+from firetrial_analyzer.render.nodes import Node, data
+from firetrial_analyzer.render.packing import packed
+from firetrial_analyzer.render.run_view import run_view
+from firetrial_analyzer.render.shell import page
+from firetrial_analyzer.render.words import methods, named, title
+from firetrial_analyzer.report import ClaimCounts, Report
+from firetrial_analyzer.taxonomy.catalogue import Taxonomy, load
+from firetrial_analyzer.variation import PASS_RUNS, PASS_THRESHOLD
 
-# Mark, word, tone: no verdict is told by colour alone.
-_AGENT_VERDICTS = {
-    Verdict.ENTAILED: ("✓", "Entailed", "good"),
-    Verdict.CONTRADICTED: ("✗", "Contradicted", "bad"),
-    Verdict.NEUTRAL: ("○", "Neutral", "open"),
-    Verdict.UNSCORED: ("–", "Unscored", "none"),
-}
-_TRUTH_VERDICTS = {
-    Verdict.ENTAILED: ("✓", "Found", "good"),
-    Verdict.CONTRADICTED: ("✗", "Contradicted", "bad"),
-    Verdict.NEUTRAL: ("○", "Missing", "open"),
-    Verdict.UNSCORED: ("–", "Unscored", "none"),
-}
+# Up to so many runs stand in the page as they are; more are packed, and unpacked when they are opened.
+_OPEN_RUNS = 12
+_RUNS_A_BLOCK = 24
+_ANCHOR = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def html(report: Report) -> str:
     """The page; the same report gives the same bytes."""
-    judged = [(item.run.run_id, item.judgement, item.attribution) for item in report.runs]
-    wrong = {(run, false.claim_id): false for run, _, why in judged if why for false in why.false_positives}
-    truth = {(run, claim.id): claim for run, what, _ in judged if what for claim in what.truth_claims}
-    return (
-        _template_environment()
-        .from_string(_resource("report.html.j2"))
-        .render(
-            report=report,
-            title=title(report),
-            css=Markup(_resource("report.css")),  # noqa: S704 - our own style sheet
-            plots=plots(report),
-            offline=any(judge.offline for judge in report.judges),
-            method=" and ".join(sorted({why.method for _, _, why in judged if why})) or "rules",
-            per_point={placed.offer.agent: placed.usd_per_point for placed in report.front.agents},
-            cells={(score.task, score.agent): score for score in report.task_scores},
-            falses=wrong,
-            truths=truth,
-            agent_verdicts=_AGENT_VERDICTS,
-            truth_verdicts=_TRUTH_VERDICTS,
-        )
+    runs, blocks = _runs(report)
+    return page(
+        "report.html.j2",
+        ("unpack.js", "report.js") if report.runs else (),
+        report=report,
+        title=title(report),
+        sections=_sections(report),
+        plots=_plots(report),
+        cells={(score.task, score.agent): score for score in report.task_scores},
+        best=_best(report),
+        pairs=_pairs(report),
+        errors=_errors(report),
+        methods=methods(report),
+        per_point={placed.offer.agent: placed.usd_per_point for placed in report.front.agents},
+        pass_runs=[
+            k for k in PASS_RUNS if any(found.k == k for agent in report.agents for found in agent.passes)
+        ],
+        threshold=PASS_THRESHOLD,
+        probed=_probed(report.memory) if report.memory else None,
+        outcomes=[outcome for outcome in Outcome if any(item.run.outcome is outcome for item in report.runs)],
+        runs=[(task, list(shown)) for task, shown in groupby(runs, key=lambda one: one.item.run.task)],
+        blocks=blocks,
     )
 
 
-def _notes(judge: Judge, judges: Sequence[Judge]) -> str:
+def _sections(report: Report) -> list[tuple[str, str]]:
+    """Id and name of those that have something to show."""
+    known = (
+        ("agents", "Agents", True),
+        ("tasks", "Tasks", len(report.tasks) > 1),
+        ("differences", "Differences", bool(report.comparisons)),
+        (
+            "missed",
+            "Missed claims",
+            report.errors is not None and any(a.total for a in report.errors.types.agents),
+        ),
+        ("false", "False claims", bool(report.judges)),
+        ("variance", "Variance", any(agent.variation for agent in report.agents)),
+        ("cost", "Cost and speed", any(agent.cost for agent in report.agents)),
+        ("memory", "Contamination", report.memory is not None and bool(report.memory.agents)),
+        ("integrity", "Integrity", any(agent.integrity for agent in report.agents)),
+        ("runs", "Runs", bool(report.runs)),
+        ("earlier", "Earlier attempts", bool(report.earlier_attempts)),
+    )
+    return [(id_, name) for id_, name, shown in known if shown]
+
+
+def _plots(report: Report) -> dict[str, plots.Plot | None]:
+    return {
+        "scores": plots.scores(report),
+        "stages": plots.stages(report),
+        "kinds": plots.kinds(report),
+        "cost": plots.against_cost(report),
+        "speed": plots.against_time(report),
+        "times": plots.wall_times(report),
+    }
+
+
+def _best(report: Report) -> dict[str, float | None]:
+    """Task → the highest mean, where several agents have one."""
+    found: dict[str, float | None] = {}
+    for task in report.tasks:
+        means = [
+            score.f1.mean
+            for score in report.task_scores
+            if score.task == task.id and score.f1.mean is not None
+        ]
+        found[task.id] = max(means) if len(means) > 1 else None
+    return found
+
+
+def _pairs(report: Report) -> list[tuple[Comparison, Needed | None]]:
+    """The clearest first."""
+    needed = {(pair.left, pair.right): pair.needed for pair in report.needed}
+    ranked = sorted(
+        report.comparisons, key=lambda pair: (pair.p_adjusted or 0.0, -abs(pair.difference or 0.0))
+    )
+    return [(pair, needed.get((pair.left, pair.right))) for pair in ranked]
+
+
+@dataclass(frozen=True, slots=True)
+class _ErrorRow:
+    """A stage, or within it (`inner`) a type, with a share for each agent."""
+
+    name: str
+    inner: bool
+    shares: tuple[Share, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Errors:
+    """`kinds` by agent and by the place of the kind's column in the table of claims."""
+
+    agents: tuple[str, ...] = ()
+    stages: tuple[Distribution, ...] = ()
+    missed: tuple[_ErrorRow, ...] = ()
+    kinds: dict[tuple[str, int], Share] | None = None
+
+
+def _errors(report: Report) -> _Errors:
+    if report.errors is None:
+        return _Errors(kinds={})
+    rank = {agent.agent: place for place, agent in enumerate(report.agents)}
+
+    def ranked(agents: Iterable[Distribution]) -> list[Distribution]:
+        return sorted(agents, key=lambda found: rank.get(found.agent, len(rank)))
+
+    stages, types = ranked(report.errors.stages.agents), ranked(report.errors.types.agents)
+    columns = [field.name for field in fields(ClaimCounts)]
+    kinds = {
+        (found.agent, columns.index(share.id.lower())): share
+        for found in report.errors.kinds.agents
+        for share in found.shares
+        if share.id.lower() in columns
+    }
+    rows = tuple(_error_rows(load(), stages, types))
+    return _Errors(tuple(found.agent for found in stages), tuple(stages), rows, kinds)
+
+
+def _error_rows(
+    taxonomy: Taxonomy, stages: Sequence[Distribution], types: Sequence[Distribution]
+) -> Iterator[_ErrorRow]:
+    """Stages that occur, each before its types that occur."""
+    for stage in taxonomy.stages:
+        yield from _occurring(stage.id, False, stages)
+        for leaf in taxonomy.error_types:
+            if leaf.stage == stage.id:
+                yield from _occurring(leaf.id, True, types)
+
+
+def _occurring(id_: str, inner: bool, agents: Sequence[Distribution]) -> Iterator[_ErrorRow]:
+    shares = tuple(share for found in agents for share in found.shares if share.id == id_)
+    if any(share.count for share in shares):
+        yield _ErrorRow(named(id_), inner, shares)
+
+
+@dataclass(frozen=True, slots=True)
+class _Probed:
+    """The probe's table: task, the probe's score, and a cell for each agent."""
+
+    agents: tuple[str, ...]
+    rows: tuple[tuple[str, float | None, tuple[ProbeScore | None, ...]], ...]
+
+
+def _probed(memory: Memory) -> _Probed:
+    agents = tuple(dict.fromkeys(score.agent for score in memory.probes))
+    by_task = groupby(sorted(memory.probes, key=lambda score: score.task), key=lambda score: score.task)
+    rows = []
+    for task, scores in by_task:
+        cells = {score.agent: score for score in scores}
+        probe = next(score.probe_f1 for score in cells.values())
+        rows.append((task, probe, tuple(cells.get(agent) for agent in agents)))
+    return _Probed(agents, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A run in the list. `view` is None where its parts lie packed, at `place` of `block`."""
+
+    item: AnalysedRun
+    anchor: str
+    gist: str
+    view: tuple[Node, ...] | None
+    block: int
+    place: int
+
+
+def _runs(report: Report) -> tuple[list[_Shown], list[str]]:
+    """The runs by slot, and what is packed of them."""
+    views = [run_view(item, _notes(item.judge, report.judges)) for item in report.runs]
+    is_open = len(views) <= _OPEN_RUNS
+    shown = [
+        _Shown(
+            item, _anchor(item.run.run_id, number), _gist(item.judgement), view if is_open else None,
+            number // _RUNS_A_BLOCK, number % _RUNS_A_BLOCK,
+        )
+        for number, (item, view) in enumerate(zip(report.runs, views, strict=True))
+    ]  # fmt: skip
+    if is_open:
+        return shown, []
+    starts = range(0, len(views), _RUNS_A_BLOCK)
+    return shown, [
+        packed([[data(part) for part in view] for view in views[start : start + _RUNS_A_BLOCK]])
+        for start in starts
+    ]
+
+
+def _anchor(run_id: str, number: int) -> str:
+    return f"run-{run_id if _ANCHOR.fullmatch(run_id) else number}"
+
+
+def _notes(judge: Judge | None, judges: Sequence[Judge]) -> str:
     """What the judge said of this run beyond what it said of all."""
+    if judge is None:
+        return ""
     of_all = next(known.quality for known in judges if known.config_hash == judge.config_hash)
     return judge.quality.removeprefix(of_all).removeprefix("; ")
 
 
-def _gist(judgement: Judgement) -> str:
+def _gist(judgement: Judgement | None) -> str:
+    if judgement is None:
+        return ""
     true = sum(claim.verdict is Verdict.ENTAILED for claim in judgement.agent_claims)
     found = sum(claim.verdict is Verdict.ENTAILED for claim in judgement.truth_claims)
     claims, truths = len(judgement.agent_claims), len(judgement.truth_claims)
     return f"{true} of {claims} claims true, {found} of {truths} found"
-
-
-@cache
-def _template_environment() -> Environment:
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {
-        "shown": text.shown,
-        "points": text.points,
-        "when": text.when,
-        "mean": text.mean_and_spread,
-        "interval": text.interval,
-        "difference": text.difference,
-        "probability": text.probability,
-        "usd": text.usd,
-        "outcomes": outcome_counts,
-        "outcome": lambda outcome: OUTCOMES[outcome],
-        "wall_time": wall_time,
-        "cost": cost,
-        "usage": usage,
-        "claim_row": astuple,
-        "gist": _gist,
-        "notes": _notes,
-    }
-    return environment
-
-
-@cache
-def _resource(name: str) -> str:
-    return files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

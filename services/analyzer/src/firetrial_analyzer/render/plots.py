@@ -1,338 +1,325 @@
-"""The report's plots, drawn by matplotlib and made fit to stand inside the page.
+"""The report's plots, in the order of the page. What cannot be drawn for want of figures is left out."""
 
-Every mark takes its colour from the page's own style sheet, so one drawing serves light and dark; agents
-differ by shape as well as by colour. Same report, same bytes.
-"""
+from __future__ import annotations
 
-import io
-import math
-import threading
-import xml.etree.ElementTree as ET
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from firetrial_analyzer.outcomes import Outcome, RunOutcome
-from firetrial_analyzer.render.text import seconds, shown
-from firetrial_analyzer.render.text import usd as usd_text
+from firetrial_analyzer.distributions import Distribution
+from firetrial_analyzer.render import text
+from firetrial_analyzer.render.drawing import (
+    INK,
+    MUTED,
+    NAME_LIMIT,
+    PAGE,
+    SERIES,
+    SHAPES,
+    Plot,
+    name_rows,
+    plot,
+    row_height,
+)
+from firetrial_analyzer.render.words import named
 from firetrial_analyzer.report import AgentReport, Report
-from firetrial_analyzer.scores import AgentMean, Mean
 
-# Colours that occur nowhere else stand for the style sheet's variables.
-_INK, _MUTED, _LINE, _PAGE = "#010101", "#020202", "#030303", "#040404"
-_SERIES = tuple(f"#05050{n}" for n in range(1, 8))
-_VARIABLES = {_INK: "var(--ink)", _MUTED: "var(--muted)", _LINE: "var(--line)", _PAGE: "var(--page)"} | {
-    colour: f"var(--series-{n})" for n, colour in enumerate(_SERIES, start=1)
-}
-_SHAPES = "osD^vPX"
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.size": 10,
-    "text.color": _INK,
-    "axes.edgecolor": _LINE,
-    "axes.labelcolor": _MUTED,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-    "grid.color": _LINE,
-    "axes.axisbelow": True,
-}
-_SVG = "{http://www.w3.org/2000/svg}"
-_LINK = "{http://www.w3.org/1999/xlink}href"
-# matplotlib keeps its style in process-wide state.
-_DRAWING = threading.Lock()
-_WIDTH = 5.4
-_NAME_LIMIT = 40
+# Axes whose values lie further apart than this are logarithmic.
+_LOG_FROM = 30
+_MIN_LABELLED = 0.085
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
-    """An inline SVG, labelled in words for those who cannot see it, and what it shows in one line."""
-
-    svg: str
-    caption: str
-    tall: bool = False
-
-
-def plots(report: Report) -> tuple[Plot, ...]:
-    """Score, score against wall time, wall time, score against cost; those that have something to show."""
-    names = _names(report.agents)
-    drawn = [
-        _f1(report, names),
-        _score_against_time(report, names),
-        _wall_time(report, names),
-        _score_against_cost(report, names),
-    ]
-    return tuple(plot for plot in drawn if plot is not None)
+def agent_names(agents: Sequence[str]) -> list[str]:
+    """Each agent's name, with its hash only where two would be called the same."""
+    short = [agent.partition("@")[0] for agent in agents]
+    plain = [name if short.count(name) == 1 else agent for name, agent in zip(short, agents, strict=True)]
+    safe = [text.shown(name) for name in plain]
+    return [name if len(name) <= NAME_LIMIT else f"{name[: NAME_LIMIT - 1]}…" for name in safe]
 
 
-def _f1(report: Report, names: Sequence[str]) -> Plot | None:
-    rows = [_scores(agent, report) for agent in report.agents]
-    if not any(rows):
+def scores(report: Report) -> Plot | None:
+    """F1 of every run, and each agent's mean with its interval."""
+    names = agent_names([agent.agent for agent in report.agents])
+    if not any(point.f1 is not None for agent in report.agents for point in agent.points):
         return None
 
     def draw(axes: Axes) -> None:
         for row, agent in enumerate(report.agents):
-            _dots(axes, row, [(100 * score, hollow) for score, hollow in rows[row]])
-            _mean_mark(axes, row, agent.score.f1, scale=100, most=100)
+            _dots(
+                axes, row, [(100 * point.f1, point.failed) for point in agent.points if point.f1 is not None]
+            )
+            mean, found = agent.score.f1.mean, agent.variation and agent.variation.interval
+            if mean is not None:
+                bounds = (100 * max(found.low, 0), 100 * min(found.high, 1)) if found else None
+                _estimate(axes, row + 0.22, 100 * mean, bounds)
         axes.set_xlim(-3, 103)
         axes.set_xlabel("F1, points of 100")
-        _name_rows(axes, names)
+        name_rows(axes, names)
 
-    caption = (
-        "F1 of each agent. A dot is a run, hollow where the agent failed and scores 0; the bar is mean ± std."
+    told = (
+        f"{name} {text.points(agent.score.f1.mean)}, 95 % interval "
+        f"{text.interval(agent.variation.interval if agent.variation else None)}"
+        for name, agent in zip(names, report.agents, strict=True)
     )
-    words = _in_words("F1 of each run.", names, rows, lambda f1: f"{100 * f1:.1f}")
-    return Plot(_drawn("f1", draw, _height(names), words, names), caption)
+    caption = (
+        "F1 of each agent. A dot is a run, hollow where the agent failed and scores 0; below, the mean with its "
+        "95 % interval."
+    )
+    return plot("f1", caption, f"{'; '.join(told)}.", row_height(len(names)), names, draw)
 
 
-def _wall_time(report: Report, names: Sequence[str]) -> Plot | None:
-    rows = [_times(agent, report) for agent in report.agents]
-    if not any(rows):
+def wall_times(report: Report) -> Plot | None:
+    """Wall time of every run, and each agent's mean."""
+    names = agent_names([agent.agent for agent in report.agents])
+    values = [
+        [(p.wall_seconds, p.failed) for p in agent.points if p.wall_seconds is not None]
+        for agent in report.agents
+    ]
+    if not any(values):
         return None
+    log = _is_wide([seconds for row in values for seconds, _ in row])
 
     def draw(axes: Axes) -> None:
         for row, agent in enumerate(report.agents):
-            _dots(axes, row, rows[row])
-            if agent.cost:
-                _mean_mark(axes, row, agent.cost.per_run.wall_seconds)
-        axes.set_xlim(left=0)
-        _time_axis(axes)
-        _name_rows(axes, names)
+            _dots(axes, row, values[row])
+            mean = agent.cost.per_run.wall_seconds.mean if agent.cost else None
+            if mean is not None:
+                _estimate(axes, row + 0.22, mean, None)
+        _scale(axes, log, lambda value: text.seconds(value))
+        axes.set_xlabel(f"wall time{', logarithmic' if log else ''}")
+        name_rows(axes, names)
 
-    caption = "Wall time of each agent’s runs that count. The bar is mean ± std."
-    words = _in_words("Wall time of each run.", names, rows, seconds)
-    return Plot(_drawn("time", draw, _height(names), words, names), caption)
+    told = (
+        f"{name} {text.seconds(agent.cost.per_run.wall_seconds.mean if agent.cost else None)}"
+        for name, agent in zip(names, report.agents, strict=True)
+    )
+    caption = "Wall time of each agent’s runs that count; below, its mean."
+    return plot("time", caption, f"Means: {'; '.join(told)}.", row_height(len(names)), names, draw)
 
 
-def _score_against_time(report: Report, names: Sequence[str]) -> Plot | None:
-    points = [
-        [
-            (run.usage.wall_seconds, 100 * f1)
-            for run in _counted(agent, report)
-            if run.usage.wall_seconds is not None and (f1 := run.score("f1")) is not None
-        ]
-        for agent in report.agents
-    ]
-    if not any(points):
+def against_cost(report: Report) -> Plot | None:
+    """Mean F1 against mean cost, with the front of those that nobody beats on both."""
+    offers = {placed.offer.agent: placed.offer.usd for placed in report.front.agents}
+    line = [(offer.usd or 0.0, 100 * (offer.score or 0.0)) for offer in report.front.line]
+    unknown = report.front.unknown
+    left_out = f" {unknown} not shown for want of a price or score." if unknown else ""
+    said = f"Mean F1 against mean cost. No agent is both better and cheaper than one on the line.{left_out}"
+    costs = [offers.get(agent.agent) for agent in report.agents]
+    return _numbered("f1-cost", said, "USD a run", report.agents, costs, text.usd, line)
+
+
+def against_time(report: Report) -> Plot | None:
+    """Mean F1 against mean wall time."""
+    seconds = [agent.cost.per_run.wall_seconds.mean if agent.cost else None for agent in report.agents]
+    said = "Mean F1 against mean wall time."
+    return _numbered("f1-time", said, "wall time a run", report.agents, seconds, text.seconds, ())
+
+
+def stages(report: Report) -> Plot | None:
+    """Of each agent's missed claims whose cause is settled, the share of each stage."""
+    if report.errors is None:
         return None
+    rows = [found for found in _by_rank(report, report.errors.stages.agents) if found.total]
+    if not rows:
+        return None
+    names = agent_names([found.agent for found in rows])
+    order = [share.id for share in rows[0].shares]
 
     def draw(axes: Axes) -> None:
-        for row, mine in enumerate(points):
-            x, y = [x for x, _ in mine], [y for _, y in mine]
-            label = _stand_in(row, names)
-            axes.scatter(
-                x, y, s=34, marker=_shape(row), color=_colour(row), alpha=0.85, linewidths=0, label=label
-            )
-        axes.set_xlim(left=0)
-        axes.set_ylim(-4, 104)
-        axes.set_ylabel("F1, points of 100")
-        axes.grid(axis="y", linewidth=0.6)
-        axes.tick_params(axis="y", length=0)
-        _time_axis(axes)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), frameon=False, fontsize=9)
+        for row, found in enumerate(rows):
+            _stack(axes, row, [share.share or 0.0 for share in found.shares])
+        for place, id_ in enumerate(order):
+            axes.barh([-9], [0], color=SERIES[place % len(SERIES)], label=named(id_))
+        axes.set_xlim(0, 100)
+        axes.set_xlabel("% of missed claims with a settled cause")
+        name_rows(axes, names)
+        axes.legend(
+            loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, frameon=False, fontsize=10, handlelength=1
+        )
 
-    caption = "F1 of each run against its wall time."
-    words = f"{caption} The values are those of the other two plots."
-    return Plot(
-        _drawn("f1-time", draw, min(2.2 * _height(names), 5 + 0.2 * len(names)), words, names),
-        caption,
-        tall=True,
+    caption = "Where missed claims were lost: the stage of research at which the run went wrong."
+    return plot("stages", caption, _shares_in_words(names, rows), row_height(len(names)) + 0.7, names, draw)
+
+
+def kinds(report: Report) -> Plot | None:
+    """Of each agent's false claims, the share of each kind with its interval."""
+    if report.errors is None:
+        return None
+    rows = [found for found in _by_rank(report, report.errors.kinds.agents) if found.total]
+    if not rows:
+        return None
+    names = agent_names([found.agent for found in rows])
+
+    def draw(axes: Axes) -> None:
+        for place, share in enumerate(rows[0].shares):
+            mine = [found.shares[place] for found in rows]
+            points = [
+                (row + 0.02 + 0.15 * place, one) for row, one in enumerate(mine) if one.share is not None
+            ]
+            colour = SERIES[place % len(SERIES)]
+            for y, one in points:
+                if one.interval:
+                    axes.plot(
+                        [100 * one.interval.low, 100 * one.interval.high], [y, y], color=colour, linewidth=1.4
+                    )
+            axes.plot(
+                [100 * (one.share or 0.0) for _, one in points], [y for y, _ in points], linestyle="none",
+                marker=SHAPES[place % len(SHAPES)], markersize=5.5, color=colour, markeredgewidth=0, label=named(share.id),
+            )  # fmt: skip
+        axes.set_xlim(-3, 103)
+        axes.set_xlabel("% of false claims")
+        name_rows(axes, names)
+        axes.set_ylim(len(names) - 0.25, -0.65)
+        axes.legend(
+            loc="lower left",
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=2,
+            frameon=False,
+            fontsize=10,
+            handletextpad=0.3,
+        )
+
+    caption = "Kinds of false claims, as shares of each agent’s false claims with 95 % intervals."
+    return plot(
+        "kinds", caption, _shares_in_words(names, rows), row_height(len(names), 0.82) + 0.5, names, draw
     )
 
 
-def _score_against_cost(report: Report, names: Sequence[str]) -> Plot | None:
-    offers = {placed.offer.agent: placed.offer for placed in report.front.agents}
+def _numbered(
+    name: str,
+    said: str,
+    label: str,
+    agents: Sequence[AgentReport],
+    values: Sequence[float | None],
+    figure: Callable[[float], str],
+    line: Sequence[tuple[float, float]],
+) -> Plot | None:
+    """Mean F1 against some mean; an agent is a circle with its place in the table of agents."""
+    names = agent_names([agent.agent for agent in agents])
     known = [
-        (row, offer.usd, 100 * offer.score)
-        for row, agent in enumerate(report.agents)
-        if (offer := offers.get(agent.agent)) and offer.usd is not None and offer.score is not None
+        (place, value, 100 * agent.score.f1.mean)
+        for place, (agent, value) in enumerate(zip(agents, values, strict=True))
+        if value is not None and agent.score.f1.mean is not None
     ]
     if len(known) < 2:
         return None
-    line = [(offer.usd or 0.0, 100 * (offer.score or 0.0)) for offer in report.front.line]
+    log = _is_wide([value for _, value, _ in known])
 
     def draw(axes: Axes) -> None:
-        x, y = [x for x, _ in line], [y for _, y in line]
-        axes.plot(x, y, color=_MUTED, linewidth=1.2, drawstyle="steps-post", zorder=1)
-        for row, usd, score in known:
-            label = _stand_in(row, names)
+        axes.plot(
+            *zip(*line, strict=True) if line else ((), ()),
+            color=MUTED,
+            linewidth=1.2,
+            drawstyle="steps-post",
+            zorder=1,
+        )
+        on_line = set(line)
+        for place, x, y in known:
+            front = not line or (x, y) in on_line
             axes.scatter(
-                [usd], [score], s=44, marker=_shape(row), color=_colour(row), linewidths=0, label=label
+                [x],
+                [y],
+                s=150,
+                color=SERIES[0] if front else PAGE,
+                edgecolors=SERIES[0] if front else MUTED,
+                linewidths=1.2,
+                zorder=2,
             )
-        axes.set_xlim(left=0)
+            axes.annotate(
+                str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=9, fontweight="bold",
+                color=PAGE if front else INK, zorder=3,
+            )  # fmt: skip
+        _scale(axes, log, figure)
         axes.set_ylim(-4, 104)
-        axes.set_xlabel("USD a run")
+        axes.set_xlabel(f"{label}{', logarithmic' if log else ''}")
         axes.set_ylabel("F1, points of 100")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
         axes.grid(axis="y", linewidth=0.6)
         axes.tick_params(axis="y", length=0)
-        axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1), frameon=False, fontsize=9)
 
-    unknown = report.front.unknown
-    left_out = f" Not shown for want of a price or score: {unknown}." if unknown else ""
-    caption = (
-        f"Mean F1 against mean cost. No agent is both better and cheaper than one on the line.{left_out}"
-    )
-    told = "; ".join(f"{names[row]}: {score:.1f} for {usd_text(usd)}" for row, usd, score in known)
-    height = 3.0 + 0.22 * len(known)
-    return Plot(_drawn("f1-cost", draw, height, f"{caption} {told}.", names), caption)
-
-
-def _counted(agent: AgentReport, report: Report) -> list[RunOutcome]:
-    return [item.run for item in report.runs if item.run.agent == agent.agent and item.run.outcome.counts]
-
-
-def _scores(agent: AgentReport, report: Report) -> list[tuple[float, bool]]:
-    return [
-        (f1, run.outcome is Outcome.AGENT_FAILED)
-        for run in _counted(agent, report)
-        if (f1 := run.score("f1")) is not None
-    ]
-
-
-def _times(agent: AgentReport, report: Report) -> list[tuple[float, bool]]:
-    return [
-        (run.usage.wall_seconds, run.outcome is Outcome.AGENT_FAILED)
-        for run in _counted(agent, report)
-        if run.usage.wall_seconds is not None
-    ]
-
-
-def _in_words(
-    what: str,
-    names: Sequence[str],
-    rows: Sequence[Sequence[tuple[float, bool]]],
-    figure: Callable[[float], str],
-) -> str:
-    told = (
-        f"{name}: {', '.join(figure(value) for value, _ in values) or 'nothing'}"
-        for name, values in zip(names, rows, strict=True)
-    )
-    return f"{what} {'; '.join(told)}."
+    told = "; ".join(f"{names[place]} {score:.1f} for {figure(value)}" for place, value, score in known)
+    legend = ", ".join(f"{place + 1} {names[place]}" for place, _, _ in known)
+    drawn = plot(name, said, f"{told}.", 3.5, names, draw)
+    return Plot(drawn.svg, f"{said} {legend}.")
 
 
 def _dots(axes: Axes, row: int, values: Sequence[tuple[float, bool]]) -> None:
-    for order, (value, hollow) in enumerate(values):
-        # Runs with equal values lie side by side instead of hiding each other.
-        lift = 0.08 * ((order % 3) - 1)
+    """Runs with equal values lie side by side instead of hiding each other."""
+    for hollow in (False, True):
+        mine = [
+            (value, row - 0.06 + 0.07 * ((order % 3) - 1))
+            for order, (value, failed) in enumerate(values)
+            if failed is hollow
+        ]
         axes.plot(
-            [value],
-            [row - 0.02 + lift],
+            [value for value, _ in mine],
+            [height for _, height in mine],
             linestyle="none",
-            marker=_shape(row),
-            markersize=6,
-            color=_PAGE if hollow else _colour(row),
-            markeredgecolor=_colour(row),
-            markeredgewidth=1.2 if hollow else 0,
-            alpha=0.85,
+            marker="o",
+            markersize=4.2,
+            color=PAGE if hollow else SERIES[0],
+            markeredgecolor=SERIES[0],
+            markeredgewidth=1.0 if hollow else 0,
+            alpha=0.9 if hollow else 0.45,
             clip_on=False,
         )
 
 
-def _mean_mark(
-    axes: Axes, row: int, mean: Mean | AgentMean, *, scale: float = 1, most: float = math.inf
-) -> None:
-    """Below the dots; a single value is its own mean and gets none."""
-    if mean.mean is None or mean.spread is None:
-        return
-    centre, std, below = scale * mean.mean, scale * mean.spread, row + 0.26
-    low, high = max(centre - std, 0), min(centre + std, most)
-    axes.plot([low, high], [below, below], color=_INK, linewidth=1.4, solid_capstyle="butt")
-    axes.plot(
-        [centre, centre], [below - 0.09, below + 0.09], color=_INK, linewidth=2.4, solid_capstyle="butt"
+def _estimate(axes: Axes, row: float, mean: float, bounds: tuple[float, float] | None) -> None:
+    if bounds:
+        axes.plot(bounds, [row, row], color=INK, linewidth=1.5, solid_capstyle="butt")
+    axes.plot([mean], [row], marker="D", markersize=5, color=INK, markeredgewidth=0, clip_on=False)
+
+
+def _stack(axes: Axes, row: int, parts: Sequence[float]) -> None:
+    left = 0.0
+    for place, part in enumerate(parts):
+        if not part:
+            continue
+        axes.barh(
+            [row + 0.02],
+            [100 * part],
+            left=[left],
+            height=0.36,
+            color=SERIES[place % len(SERIES)],
+            edgecolor=PAGE,
+            linewidth=1,
+        )
+        if part >= _MIN_LABELLED:
+            axes.text(
+                left + 50 * part,
+                row + 0.02,
+                f"{100 * part:.0f}",
+                ha="center",
+                va="center_baseline",
+                fontsize=9,
+                color=PAGE,
+                fontweight="bold",
+            )
+        left += 100 * part
+
+
+def _scale(axes: Axes, log: bool, figure: Callable[[float], str]) -> None:
+    if log:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+    else:
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else figure(value)))
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) / min(values) > _LOG_FROM
+
+
+def _by_rank(report: Report, found: Sequence[Distribution]) -> list[Distribution]:
+    rank = {agent.agent: place for place, agent in enumerate(report.agents)}
+    return sorted(found, key=lambda one: (rank.get(one.agent, len(rank)), one.agent))
+
+
+def _shares_in_words(names: Sequence[str], rows: Sequence[Distribution]) -> str:
+    told = (
+        f"{name}: {', '.join(f'{named(share.id)} {text.percent(share.share)}' for share in found.shares if share.count)}"
+        for name, found in zip(names, rows, strict=True)
     )
-
-
-def _name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Names stand above their rows: beside them a long one would leave no room for the plot."""
-    for row in range(len(names)):
-        axes.text(0, row - 0.31, _stand_in(row, names), transform=axes.get_yaxis_transform(), fontsize=9.5)
-    axes.set_ylim(len(names) - 0.5, -0.6)
-    axes.set_yticks([])
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", linewidth=0.6)
-
-
-def _time_axis(axes: Axes) -> None:
-    axes.set_xlabel("wall time")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else seconds(value)))
-
-
-def _stand_in(row: int, names: Sequence[str]) -> str:
-    """Drawn in place of an agent's name and as long: matplotlib would read some names as mathematics."""
-    return f"@{row}".ljust(len(names[row]), "n")
-
-
-def _names(agents: Sequence[AgentReport]) -> list[str]:
-    """Each agent's name, with its hash only where two would be called the same."""
-    short = [agent.agent.partition("@")[0] for agent in agents]
-    plain = [
-        name if short.count(name) == 1 else agent.agent for name, agent in zip(short, agents, strict=True)
-    ]
-    safe = [shown(name) for name in plain]
-    return [name if len(name) <= _NAME_LIMIT else f"{name[: _NAME_LIMIT - 1]}…" for name in safe]
-
-
-def _shape(row: int) -> str:
-    return _SHAPES[row % len(_SHAPES)]
-
-
-def _colour(row: int) -> str:
-    return _SERIES[row % len(_SERIES)]
-
-
-def _height(names: Sequence[str]) -> float:
-    return 0.65 + 0.7 * len(names)
-
-
-def _drawn(name: str, draw: Callable[[Axes], None], height: float, words: str, names: Sequence[str]) -> str:
-    with _DRAWING, rc_context(_STYLE | {"svg.hashsalt": f"firetrial-{name}"}):
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-        figure.patch.set_visible(False)
-        axes = figure.add_subplot()
-        axes.patch.set_visible(False)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(axis="x", length=0)
-        draw(axes)
-        out = io.StringIO()
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    true_names = {_stand_in(row, names): true for row, true in enumerate(names)}
-    return _for_page(out.getvalue(), name, words, true_names)
-
-
-def _for_page(svg: str, name: str, words: str, names: dict[str, str]) -> str:
-    """Ids unique in the page, colours from the style sheet, true names for stand-ins.
-
-    matplotlib's metadata names addresses, and its style element would reach the whole page: both go.
-    """
-    root = ET.fromstring(svg)  # noqa: S314 - matplotlib wrote it a moment ago
-    for parent in list(root.iter()):
-        for child in [child for child in parent if child.tag in (f"{_SVG}metadata", f"{_SVG}style")]:
-            parent.remove(child)
-    for element in root.iter():
-        element.text = names.get(element.text or "", element.text)
-        element.tag = element.tag.removeprefix(_SVG)
-        if _LINK in element.attrib:
-            element.set("href", element.attrib.pop(_LINK).replace("#", f"#{name}-"))
-        for key, value in element.attrib.items():
-            element.set(key, _rewritten(key, value, name))
-    root.attrib.pop("width", None)
-    root.attrib.pop("height", None)
-    root.set("role", "img")
-    root.set("aria-label", words)
-    root.set("xmlns", "http://www.w3.org/2000/svg")
-    return ET.tostring(root, encoding="unicode")
-
-
-def _rewritten(key: str, value: str, name: str) -> str:
-    if key == "id":
-        return f"{name}-{value}"
-    for colour, variable in _VARIABLES.items():
-        value = value.replace(colour, variable)
-    return value.replace("url(#", f"url(#{name}-")
+    return f"{'; '.join(told)}."

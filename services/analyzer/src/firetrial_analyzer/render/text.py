@@ -3,6 +3,7 @@
 import unicodedata
 from datetime import datetime
 
+from firetrial_analyzer.contamination import Cell
 from firetrial_analyzer.scores import AgentMean, Mean
 from firetrial_analyzer.variance import Interval
 
@@ -34,11 +35,23 @@ def points(score: float | None) -> str:
     return UNDEFINED if score is None else f"{100 * score:.1f}"
 
 
+def percent(share: float | None) -> str:
+    """A share from 0 to 1."""
+    return UNDEFINED if share is None else f"{100 * share:.0f} %"
+
+
 def mean_and_spread(mean: Mean | AgentMean) -> str:
     """Mean ± std of scores from 0 to 1, as points of 100; the mean alone where there is but one value."""
     if mean.mean is None or mean.spread is None:
         return points(mean.mean)
     return f"{points(mean.mean)} ± {points(mean.spread)}"
+
+
+def values(cell: Cell) -> str:
+    """Mean ± std of a cell that may be empty, as points of 100."""
+    if cell.mean is None:
+        return "–"
+    return f"{points(cell.mean)} ± {points(cell.std)}" if cell.n > 1 else points(cell.mean)
 
 
 def interval(value: Interval | None, least: float = 0.0) -> str:

@@ -1,9 +1,16 @@
 """The report's recurring phrases, the same in every format."""
 
+from collections.abc import Iterable
+from functools import cache
+
+from firetrial_analyzer.contamination import Verdict
+from firetrial_analyzer.distributions import Difference
 from firetrial_analyzer.outcomes import Outcome, Usage
+from firetrial_analyzer.paired import Needed
 from firetrial_analyzer.render import text
 from firetrial_analyzer.report import AgentReport, Report
 from firetrial_analyzer.scores import OutcomeCounts
+from firetrial_analyzer.taxonomy.catalogue import load
 
 OUTCOMES = {
     Outcome.SCORED: "scored",
@@ -12,6 +19,13 @@ OUTCOMES = {
     Outcome.JUDGE_FAILED: "judge failed",
     Outcome.CANCELLED: "cancelled",
 }
+
+_MEMORY = {
+    Verdict.SIGNAL: "Signal",
+    Verdict.NO_SIGNAL: "No signal",
+    Verdict.TOO_FEW_DATA: "Too few data",
+}
+_LEVEL = 0.05
 
 
 def title(report: Report) -> str:
@@ -48,3 +62,46 @@ def usage(used: Usage) -> str:
         f"cost {text.usd(used.usd)}",
     )
     return ", ".join(parts)
+
+
+def named(id_: str) -> str:
+    """The taxonomy's name of a stage, type or kind; what it does not know is shown as it is."""
+    return _names().get(id_) or text.shown(id_, 80)
+
+
+@cache
+def _names() -> dict[str, str]:
+    known = load()
+    return {
+        entry.id: entry.name for entry in (*known.stages, *known.error_types, *known.false_positive_kinds)
+    }
+
+
+def remembered(verdict: Verdict) -> str:
+    """Whether scores look remembered, in a word or two."""
+    return _MEMORY[verdict]
+
+
+def methods(report: Report) -> str:
+    """What settled the kinds of false claims: "rules", or models with the version of their prompts."""
+    found = {
+        false.settled_by
+        for item in report.runs
+        if item.attribution
+        for false in item.attribution.false_positives
+    }
+    return " and ".join(text.shown(name, 80) for name in sorted(found)) or "rules"
+
+
+def clearly_apart(differences: Iterable[Difference]) -> list[Difference]:
+    """Those beyond chance after correction, the clearest first."""
+    clear = [one for one in differences if one.p_adjusted is not None and one.p_adjusted < _LEVEL]
+    return sorted(clear, key=lambda one: (one.p_adjusted or 0.0, -abs(one.difference)))
+
+
+def repeats_needed(needed: Needed | None) -> str:
+    """For the same tasks, and for tasks of this kind."""
+    if needed is None or needed.repeats_same_tasks is None:
+        return text.UNKNOWN
+    other = "no number" if needed.repeats_any_tasks is None else text.count(needed.repeats_any_tasks)
+    return f"{text.count(needed.repeats_same_tasks)}, {other}"
