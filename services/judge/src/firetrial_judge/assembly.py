@@ -12,6 +12,8 @@ from firetrial_judge.judge import Judge
 from firetrial_judge.judges import Judges
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import clients, model_judges
+from firetrial_judge.rubric.grader import Grader
+from firetrial_judge.spending import Purses
 from firetrial_kit.models import ModelClient
 from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
@@ -32,6 +34,13 @@ def _tiers(settings: JudgeSettings, objects: Objects) -> Iterator[Cache]:
     if settings.cache_dir:
         yield LocalTier(settings.cache_dir, settings.cache_bytes)
     yield StoreTier(objects)
+
+
+def grader(
+    settings: JudgeSettings, parts: Parts, client: Callable[[str], ModelClient], purses: Purses
+) -> Grader:
+    """What grades submissions, by models alone."""
+    return Grader(parts.objects, client, parts.clock, prices=settings.price_table(), purses=purses)
 
 
 def calibrating(judges: Judges, parts: Parts) -> Calibrating:

@@ -9,13 +9,14 @@ from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.judge.v1 import judge_service_pb2_grpc, rubric_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.rubric.grader import Grader
+from firetrial_judge.wire import spec_to_domain
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.rpc import MAX_MESSAGE
 
 _ROOM = MAX_MESSAGE - 64 * 1024
 _NEED_MODEL = "must be model or unspecified: rubrics are graded by a model"
 # What a plan can say of judging claims, and what grading has no use for.
-_FOREIGN = ("mode", "core_idea", "panel", "judge_repeats", "convention", "max_cost_usd")
+_FOREIGN = ("mode", "core_idea", "convention")
 
 
 class GradingRpcs(judge_service_pb2_grpc.JudgeServiceServicer):
@@ -33,7 +34,8 @@ class GradingRpcs(judge_service_pb2_grpc.JudgeServiceServicer):
                 "only a model grades submissions, and this judge has none: "
                 "set FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME",
             )
-        grade = await self._grader.grade(request.rubric, request.files, request.config.model)
+        spec = spec_to_domain(request.config)
+        grade = await self._grader.grade(request.rubric, request.files, spec)
         return pb.GradeSubmissionResponse(grade=fitting(grade))
 
 
@@ -41,7 +43,7 @@ def fitting(grade: rubric_pb2.Grade) -> rubric_pb2.Grade:
     """The grade as one message can carry it: of thousands of questions, without what was read or said."""
     whole, grade = grade, rubric_pb2.Grade()
     grade.CopyFrom(whole)
-    for name in ("reading", "rationale", "evidence"):
+    for name in ("reading", "rationale", "evidence", "votes"):
         if grade.ByteSize() <= _ROOM:
             break
         for leaf in grade.leaves:

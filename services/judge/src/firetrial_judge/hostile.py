@@ -35,6 +35,8 @@ _HIDDEN = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e01ef]"
 )
 _WORD = re.compile(r"\w+")
+# Emoji are drawn in colour, and joined to one, by characters that hide nothing.
+_EMOJI = re.compile("(?<=[0-9#*\u2190-\u2bff\U0001f000-\U0001faff])(?:[\ufe0e\ufe0f]\u200d?|\u200d)")
 
 _ENCODED = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{0,200}[a-z])(?=[A-Za-z0-9+/]{0,200}[A-Z])[A-Za-z0-9+/]{48,}={0,2}"
@@ -55,10 +57,10 @@ def screen(source: str) -> Screened:
     """Take out of a conclusion what is meant for its judge. Any string is taken; twice is as once."""
     cut = source[: texts.MAX_CHARS]
     found: list[str] = []
-    if len(_HIDDEN.findall(cut)) >= _HIDDEN_FROM:
+    if hidden(cut):
         found.append("holds hidden characters")
     visible = texts.clean(cut)
-    folded = _fold(visible)
+    folded = fold(visible)
     if _disguised(visible, folded):
         found.append("holds letters of other scripts that look Latin")
     blanked = list(folded)
@@ -69,13 +71,23 @@ def screen(source: str) -> Screened:
     return Screened("".join(blanked), (MANIPULATION,) if found else (), _notes(found))
 
 
+def hidden(text: str) -> bool:
+    """Whether characters that nobody sees stand in a text, more than a word processor leaves there."""
+    return not text.isascii() and len(_HIDDEN.findall(_EMOJI.sub("", text))) >= _HIDDEN_FROM
+
+
+def unhidden(text: str) -> str:
+    """A text without the characters that nobody sees."""
+    return text if text.isascii() else _HIDDEN.sub("", text)
+
+
 def _notes(found: list[str]) -> tuple[str, ...]:
     told = [f"a passage {why}" if ":" in why else f"the text {why}" for why in found[:_MOST_TOLD]]
     more = len(found) - len(told)
     return (*told, f"{more} more passages are meant for the judge") if more else tuple(told)
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
     """Full-width and mathematical letters, and look-alikes in words that are partly Latin, as plain Latin."""
     plain = "".join(map(_narrow, text)) if not text.isascii() else text
     return _WORD.sub(lambda match: _untwinned(match.group()), plain) if not plain.isascii() else plain
@@ -116,8 +128,8 @@ def _manipulations(source: str, text: str) -> Iterator[tuple[Span, str]]:
         yield Span(*match.span()), "is encoded"
     edges: list[Span] = []
     for span in _sentences(text):
-        hidden = _fold(_HIDDEN.sub("", source[span.start : span.end]))
-        if why := reason(text[span.start : span.end]) or reason(hidden):
+        shown = fold(unhidden(source[span.start : span.end]))
+        if why := reason(text[span.start : span.end]) or reason(shown):
             yield span, why
             if why in {CHAT, FENCE}:
                 edges.append(span)

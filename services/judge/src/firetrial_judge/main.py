@@ -14,7 +14,6 @@ from firetrial_judge.judges import Judges
 from firetrial_judge.judging import SERVICE, Judging
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.records import JudgedRun, JudgementRecord
-from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.servicer import JudgeServicer
 from firetrial_judge.spending import Account, Purses
 from firetrial_kit import rpc, service
@@ -30,6 +29,7 @@ async def build(parts: Parts) -> Service:
     judgements = Records(parts.state, "judgement", JudgementRecord)
     runs = Records(parts.state, "run", JudgedRun)
     judges = Judges(await asyncio.to_thread(offline.load), models)
+    purses = Purses(Records(parts.state, "budget", Account), parts.clock)
     calibrating = assembly.calibrating(judges, parts)
     judging = Judging(
         judges=judges,
@@ -39,10 +39,10 @@ async def build(parts: Parts) -> Service:
         bus=parts.bus,
         clock=parts.clock,
         metrics=metrics,
-        purses=Purses(Records(parts.state, "budget", Account), parts.clock),
+        purses=purses,
         standing=calibrating.standing,
     )
-    grader = Grader(parts.objects, client, parts.clock)
+    grader = assembly.grader(settings, parts, client, purses)
     servicer = JudgeServicer(judging, archive, judgements, runs, grader=grader, calibrating=calibrating)
 
     def register(server: rpc.Server) -> None:

@@ -9,8 +9,9 @@ abstention, no vote.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.judge import Convention, Judge, Mode, ModelBacked, Question, Spent
@@ -18,6 +19,8 @@ from firetrial_judge.merging import merged
 from firetrial_judge.verdict import Ruling, Verdict
 from firetrial_kit.asking import ModelError
 from firetrial_kit.errors import FiretrialError, Reason
+
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +104,45 @@ class Panel:
         where nobody answered.
         """
         seats = [(m, turn) for turn in range(1, self._repeats + 1) for m in self._members]
-        # All are waited for: what was paid for is kept, even where one of them has to be asked again.
-        answers = await asyncio.gather(
-            *(_asked(member, questions, turn) for member, turn in seats), return_exceptions=True
+        answers, notes = await polled(
+            [(member.config.model, _asked(member, questions, turn)) for member, turn in seats]
         )
-        turns: list[_Turn] = []
-        notes: list[str] = []
-        spent, refusal = Spent(), None
-        for (member, turn), answer in zip(seats, answers, strict=True):
-            if not isinstance(answer, BaseException):
-                turns.append(_Turn(member.config.model, turn, _ordered(questions, answer[0])))
-                spent += answer[1]
-            elif isinstance(answer, ModelError) and not answer.retryable:
-                refusal = answer
-                notes.append(f"{member.config.model} abstained: {answer.message}")
-            else:
-                raise answer
-        if not turns and refusal is not None:
-            raise refusal
+        given = [(seat, answer) for seat, answer in zip(seats, answers, strict=True) if answer is not None]
+        turns = [_Turn(m.config.model, turn, _ordered(questions, found)) for (m, turn), (found, _) in given]
+        spent = sum((cost for _, (_, cost) in given), Spent())
         single = len(seats) == 1
         opinions = [
             tuple(_opinion(turns, q, c, single=single) for c in range(len(question.claims)))
             for q, question in enumerate(questions)
         ]
         return opinions, spent, (*notes, *_disagreements(opinions))
+
+
+async def polled(
+    asked: Sequence[tuple[str, Awaitable[A]]],
+) -> tuple[list[A | None], tuple[str, ...]]:
+    """The answers of judges by name, None where one abstains, and a note on each that does.
+
+    All are waited for: what was paid for is kept, even where one of them has to be asked again. A judge that
+    refuses for good abstains while another answers. Raises what can pass, and the refusal where nobody
+    answered.
+    """
+    answers = await asyncio.gather(*(answer for _, answer in asked), return_exceptions=True)
+    given: list[A | None] = []
+    notes: list[str] = []
+    refusal: ModelError | None = None
+    for (name, _), answer in zip(asked, answers, strict=True):
+        if not isinstance(answer, BaseException):
+            given.append(answer)
+        elif isinstance(answer, ModelError) and not answer.retryable:
+            refusal = answer
+            given.append(None)
+            notes.append(f"{name} abstained: {answer.message}")
+        else:
+            raise answer
+    if refusal is not None and all(answer is None for answer in given):
+        raise refusal
+    return given, tuple(notes)
 
 
 async def _asked(

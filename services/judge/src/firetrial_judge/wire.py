@@ -121,7 +121,7 @@ def judgement_to_wire(
         agent_claims=_claims(judgement.agent_claims, judgement.agent_opinions, truth),
         truth_claims=_claims(judgement.truth_claims, judgement.truth_opinions, said),
         scores=_scores(judgement.score),
-        usage=_usage(judgement.spent),
+        usage=usage_to_wire(judgement.spent),
         quality=quality,
         pairs=[
             judgement_pb2.MatchPair(agent_claim_id=m.agent_claim, truth_claim_id=m.truth_claim)
@@ -149,7 +149,8 @@ def config_to_wire(config: JudgeConfig) -> plan_pb2.JudgeConfig:
     )
 
 
-def _usage(spent: Spent) -> judgement_pb2.JudgeUsage:
+def usage_to_wire(spent: Spent) -> judgement_pb2.JudgeUsage:
+    """What was paid for; the cost is unset where it is unknown."""
     return judgement_pb2.JudgeUsage(
         calls=spent.calls,
         prompt_tokens=spent.prompt_tokens,

@@ -17,6 +17,7 @@ from firetrial.judge.v1 import rubric_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.grading_rpcs import GradingRpcs, fitting
+from firetrial_judge.judges import Spec
 from firetrial_judge.rubric.grader import MAX_FILES, Grader
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import sha256
@@ -75,8 +76,8 @@ async def grading(script: Script) -> AsyncIterator[tuple[Grader, InMemoryObjects
 
 async def test_a_grade_is_kept_under_its_id_and_paid_for_once() -> None:
     async with grading(obedient) as (grader, objects, models):
-        grade = await grader.grade(RUBRIC, FILES, "")
-        again = await grader.grade(RUBRIC, FILES, "")
+        grade = await grader.grade(RUBRIC, FILES, Spec())
+        again = await grader.grade(RUBRIC, FILES, Spec())
     assert again == grade
     assert len(models.requests) == 1
     assert objects.puts == 1
@@ -99,6 +100,8 @@ async def test_a_grade_is_kept_under_its_id_and_paid_for_once() -> None:
     assert dict(grade.score_by_category) == {"Code Execution": grade.score}
     assert grade.usage.calls == 1
     assert list(grade.faults) == ["link is no plain file"]
+    assert [leaf.answer for leaf in grade.leaves] == ["yes", "no", "yes"]
+    assert (list(grade.flags), list(grade.notes)) == ([], [])
     assert list(grade.leaves[0].evidence) == ["train.py:1-1"]
     assert "train.py:1-1" in grade.leaves[0].reading
 
@@ -108,14 +111,16 @@ async def test_an_unscored_question_leaves_totals_unset_and_is_asked_again_next_
         return answer({"grades": [] if alone(request) else [entry("q1"), entry("q3")]})
 
     async with grading(forgetful) as (grader, _, models):
-        grade = await grader.grade(RUBRIC, FILES, "")
+        grade = await grader.grade(RUBRIC, FILES, Spec())
         asked = len(models.requests)
-        again = await grader.grade(RUBRIC, FILES, "")
+        again = await grader.grade(RUBRIC, FILES, Spec())
         assert len(models.requests) - asked == 2  # the open question: in a batch, then alone
     assert [leaf.state for leaf in grade.leaves] == [1, 3, 1]
     for name in ("passed", "strict", "almost", "valid", "score"):
         assert not grade.HasField(name)
     assert (grade.conditions["C2"].passed, grade.conditions["C2"].total) == (0, 1)
+    assert list(grade.flags) == ["unscored_leaves"]
+    assert list(grade.notes) == ["1 questions have no grade"]
     assert again.id == grade.id
     assert again.usage.calls > grade.usage.calls
 
@@ -126,7 +131,7 @@ async def test_a_model_that_fails_is_an_error_and_what_was_graded_is_kept() -> N
 
     async with grading(failing) as (grader, objects, _):
         with pytest.raises(FiretrialError) as error:
-            await grader.grade(RUBRIC, FILES, "")
+            await grader.grade(RUBRIC, FILES, Spec())
         assert error.value.reason == "PRECONDITION"
         (kept,) = (json.loads(data) for data, _ in objects.held.values())
     assert [leaf["state"] for leaf in kept["leaves"]] == [
@@ -141,8 +146,8 @@ async def test_a_caller_that_goes_away_loses_nothing_and_two_callers_pay_once() 
         return obedient(request).after(0.3)
 
     async with grading(slow) as (grader, objects, models):
-        gone = asyncio.create_task(grader.grade(RUBRIC, FILES, ""))
-        other = asyncio.create_task(grader.grade(RUBRIC, FILES, ""))
+        gone = asyncio.create_task(grader.grade(RUBRIC, FILES, Spec()))
+        other = asyncio.create_task(grader.grade(RUBRIC, FILES, Spec()))
         while not models.requests:
             await asyncio.sleep(0.01)
         gone.cancel()
@@ -163,8 +168,9 @@ async def test_the_rpc_grades_and_refuses_what_it_cannot_do() -> None:
         assert response.grade.id.startswith("g-")
         for field, config in {
             "config.backend": plan_pb2.JudgeConfig(backend=OFFLINE),
-            "config.panel": plan_pb2.JudgeConfig(backend=MODEL, panel=["b"]),
-            "config.max_cost_usd": plan_pb2.JudgeConfig(max_cost_usd=0.0),
+            "config.mode": plan_pb2.JudgeConfig(backend=MODEL, mode=plan_pb2.JudgeConfig.MODE_SET),
+            "config.core_idea": plan_pb2.JudgeConfig(core_idea=True),
+            "judge.max_cost_usd": plan_pb2.JudgeConfig(max_cost_usd=0.0),
         }.items():
             request = pb.GradeSubmissionRequest(rubric=RUBRIC, files=FILES, config=config)
             with pytest.raises(FiretrialError) as error:
@@ -203,6 +209,6 @@ async def test_bad_input_is_refused_before_a_model_is_asked(
 ) -> None:
     async with grading(obedient) as (grader, objects, models):
         with pytest.raises(FiretrialError) as error:
-            await grader.grade(rubric, files, "")
+            await grader.grade(rubric, files, Spec())
     assert [fault.field for fault in error.value.faults] == fields
     assert (models.requests, objects.held) == ([], {})

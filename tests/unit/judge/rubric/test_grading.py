@@ -79,7 +79,7 @@ async def test_one_call_grades_a_batch_with_evidence_and_reading() -> None:
     assert second.evidence == ()
     assert third.evidence == ("logs/run.log:1-1",)
     assert {leaf.reading for leaf in result.leaves} == {("code/train.py:1-2", "logs/run.log:1-1")}
-    assert (result.usage.calls, result.usage.prompt_tokens, len(models.requests)) == (1, 100, 1)
+    assert (result.spent.calls, result.spent.prompt_tokens, len(models.requests)) == (1, 100, 1)
     prompt = models.requests[0].prompt
     assert "2| loss.backward()" in prompt
     assert "code/train.py (2 lines)" in prompt

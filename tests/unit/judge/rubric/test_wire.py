@@ -6,30 +6,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial.judge.v1 import rubric_pb2
-from firetrial_judge.rubric.grade import LeafGrade, State, totals
+from firetrial_judge.judge import Spent
+from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State, totals
 from firetrial_judge.rubric.reading import read
 from firetrial_judge.rubric.wire import fill, leaves_to_domain, usage_to_domain
-from firetrial_kit.models import Usage
 
 names = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=20)
 passages = st.lists(names, max_size=3).map(tuple)
+votes = st.lists(
+    st.builds(LeafVote, names, st.integers(1, 9), st.sampled_from(State), names), max_size=3
+).map(tuple)
 counts = st.integers(0, 2**31 - 1)
 
 
 @given(
     st.lists(names, min_size=1, max_size=6, unique=True),
     st.data(),
-    st.builds(Usage, counts, counts, counts, counts),
+    st.builds(Spent, st.integers(1, 9), counts, counts, counts, st.none() | st.floats(0, 9), counts),
 )
-def test_a_grade_survives_the_wire(ids: list[str], data: st.DataObject, usage: Usage) -> None:
+def test_a_grade_survives_the_wire(ids: list[str], data: st.DataObject, usage: Spent) -> None:
     leaves = [
         LeafGrade(
             id_,
             data.draw(st.sampled_from(State)),
-            "",
+            data.draw(names | st.just("")),
             data.draw(names),
             data.draw(passages),
             data.draw(passages),
+            data.draw(votes),
+            data.draw(st.none() | st.floats(0, 1)),
         )
         for id_ in ids
     ]

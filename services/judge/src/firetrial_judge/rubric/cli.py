@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,11 +54,32 @@ def rubric_score(file: str, *, _json: bool) -> None:
 @click.option("--rubric", "rubric_file", required=True, metavar="FILE", help="The rubric, JSON or YAML.")
 @click.option("--submission", "place", required=True, metavar="DIR", help="The work: a folder or a tar.")
 @backend_options()
+@click.option(
+    "--panel", multiple=True, metavar="MODEL", help="A further model at the same endpoint that votes."
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 9),
+    default=1,
+    show_default=True,
+    help="How often each of them grades.",
+)
 @JSON_OPTION
 def rubric_grade(
-    *, rubric_file: str, place: str, backend: str, model: str, base_url: str, as_json: bool
+    *,
+    rubric_file: str,
+    place: str,
+    backend: str,
+    model: str,
+    base_url: str,
+    panel: tuple[str, ...],
+    repeats: int,
+    as_json: bool,
 ) -> None:
-    """Grade a submission's paper, code and logs, question by question."""
+    """Grade a submission's paper, code and logs, question by question.
+
+    Several models, or one several times, decide each question by majority.
+    """
     from firetrial_judge.rubric.document import load
     from firetrial_judge.rubric.reading import read
     from firetrial_judge.rubric.report import as_dict, lines
@@ -66,7 +88,8 @@ def rubric_grade(
     with refusals():
         rubric = read(load(read_bytes(rubric_file))).rubric
         submission = from_folder(Path(place)) if Path(place).is_dir() else from_tar(read_bytes(place))
-        graded = asyncio.run(_graded(rubric, submission, endpoint(backend, model, base_url)))
+        asked = [endpoint(backend, name, base_url) for name in dict.fromkeys((model, *panel))]
+        graded = asyncio.run(_graded(rubric, submission, asked, repeats))
         if as_json:
             click.echo(json.dumps(as_dict(rubric, submission, graded), ensure_ascii=False))
         else:
@@ -96,12 +119,16 @@ def rubric_agreement(files: tuple[str, ...], *, as_json: bool) -> None:
         click.echo(json.dumps(asdict(found)) if as_json else "\n".join(agreement_lines(found)))
 
 
-async def _graded(rubric: Rubric, submission: Submission, asked: Endpoint) -> Graded:
+async def _graded(rubric: Rubric, submission: Submission, asked: list[Endpoint], repeats: int) -> Graded:
     from firetrial_judge.rubric.grading import RubricJudge, load_prompt
+    from firetrial_judge.rubric.panel import Seat, graded
     from firetrial_kit.models import ModelClient
 
-    client = ModelClient(asked)
-    try:
-        return await RubricJudge(client, load_prompt()).grade(rubric, submission)
-    finally:
-        await client.aclose()
+    async with AsyncExitStack() as stack:
+        seats = []
+        for one in asked:
+            client = ModelClient(one)
+            stack.push_async_callback(client.aclose)
+            judge = RubricJudge(client, load_prompt())
+            seats += [Seat(judge, turn) for turn in range(1, repeats + 1)]
+        return await graded(seats, rubric, submission)

@@ -20,11 +20,22 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class LeafVote:
+    """What one judge of a panel said of a question in one of its turns; `repeat` counts from 1."""
+
+    judge: str
+    repeat: int
+    state: State
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LeafGrade:
-    """One question's grade.
+    """One question's grade, and its `answer` in the question's own words.
 
     `evidence` is what the judge named of `reading`, all that it was shown; both as "file:first-last", in
-    lines counted from 1.
+    lines counted from 1. `votes` are a panel's, and `flip_rate` the share of those cast that differ from the
+    state, 0 to 1, None for fewer than two.
     """
 
     id: str
@@ -33,6 +44,8 @@ class LeafGrade:
     rationale: str = ""
     evidence: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
+    votes: tuple[LeafVote, ...] = ()
+    flip_rate: float | None = None
 
     @property
     def score(self) -> float | None:

@@ -7,22 +7,28 @@ come from agents and are hostile: each request fences them with a marker that no
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 
+from firetrial_judge.judge import Price, Purse, Spent
 from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
 from firetrial_judge.text import clean
+from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
-from firetrial_kit.models import MalformedAnswer, Message, ModelClient, ModelError, Usage
+from firetrial_kit.models import MalformedAnswer, Message, Meter, ModelClient, ModelError, Usage
 
+IN_PART = "read_in_part"
+_IN_PART = "too long to be shown whole: each question was answered from the passages in its reading"
+_READING = 2  # raised with every change of what of a submission is shown
 _AT_ONCE = 8  # requests of one submission under way
 _GIVE_UP = 3  # questions asked alone in vain, one after another, after which the rest is left UNSCORED
 _MAX_RATIONALE = 500
@@ -62,17 +68,26 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One grade a question, in the rubric's order; `error` is why some were never asked."""
+    """One grade a question, in the rubric's order; `error` is why some were never asked.
+
+    `flags` are what a reader of the grades must know, with the words for each.
+    """
 
     leaves: tuple[LeafGrade, ...]
-    usage: Usage
-    error: ModelError | None = None
+    spent: Spent
+    error: FiretrialError | None = None
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def load_prompt(version: str = "v1") -> Prompt:
     """Read the prompt that ships with the package."""
     text = (files("firetrial_judge.rubric") / "prompts" / f"leaves.{version}.txt").read_text("utf-8")
     return Prompt(f"{version}-{sha256(text.encode()).hexdigest()[:8]}", text)
+
+
+def in_part(flags: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The flag of what was not shown whole, with its words, where it is among these."""
+    return {IN_PART: (_IN_PART,)} if IN_PART in flags else {}
 
 
 class RubricJudge:
@@ -84,23 +99,34 @@ class RubricJudge:
         prompt: Prompt,
         *,
         limits: Limits | None = None,
+        price: Price | None = None,
         token: Callable[[], str] = lambda: secrets.token_hex(12),
     ) -> None:
         self._client = client
         self._prompt = prompt
         self.limits = limits or Limits()
         self._token = token
+        self._price = price
+        self._meter: Meter | None = None
         asked = client.endpoint
+        self.model = asked.model
         self.config_hash = digest(
-            prompt.version, asked.dialect, asked.base_url, asked.model, asdict(self.limits)
+            prompt.version, _READING, asked.dialect, asked.base_url, asked.model, asdict(self.limits)
         )
+
+    def charged(self, purse: Purse) -> Self:
+        """The same judge, paid for out of `purse`. Raises PRECONDITION where that needs an unknown price."""
+        paid = copy.copy(self)
+        paid._meter = purse.meter(self.model, self._price)  # noqa: SLF001 - of the same class
+        return paid
 
     async def grade(
         self, rubric: Rubric, submission: Submission, done: Mapping[str, LeafGrade] | None = None
     ) -> Graded:
         """Grade every question that `done` has no score for.
 
-        Raises nothing that the model does: where it cannot be reached, what was graded until then is given.
+        Raises nothing that the model or the purse does: where it cannot be reached or paid for, what was
+        graded until then is given.
         """
         reader = await asyncio.to_thread(Reader, submission, self.limits)
         found = {id_: grade for id_, grade in (done or {}).items() if grade.state is not State.UNSCORED}
@@ -108,14 +134,19 @@ class RubricJudge:
         await asking.in_batches()
         await asking.one_by_one()
         grades = tuple(found.get(leaf.id) or asking.unscored(leaf) for leaf in rubric.leaves)
-        return Graded(grades, asking.usage, asking.error)
+        flags = {**submission.flags, **in_part([IN_PART] if reader.in_part else [])}
+        return Graded(grades, self._spent(asking.usage), asking.error, flags)
+
+    def _spent(self, usage: Usage) -> Spent:
+        cost = self._price.of(usage) if self._price else None
+        return Spent(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, cost)
 
     async def ask(
         self, rubric: Rubric, leaves: Sequence[Node], listing: str, shown: Shown
     ) -> tuple[dict[str, LeafGrade], Usage]:
         """The well-formed grades of these questions by id; fewer than asked for where some are not.
 
-        Raises the client's ModelErrors.
+        Raises the client's ModelErrors, and what the purse raises.
         """
         named = {f"q{n}": leaf for n, leaf in enumerate(leaves, 1)}
         questions = [_question(id_, rubric, leaf) for id_, leaf in named.items()]
@@ -124,7 +155,7 @@ class RubricJudge:
             PASSAGES=shown.text,
             QUESTIONS=json.dumps(questions, ensure_ascii=False, indent=1),
         )
-        answer = await self._client.ask(messages, _SCHEMA, name="grades", accept=_ACCEPTED)
+        answer = await self._client.ask(messages, _SCHEMA, name="grades", accept=_ACCEPTED, meter=self._meter)
         return _grades(answer.value["grades"], named, shown), answer.usage
 
     def _messages(self, **titled: str) -> list[Message]:
@@ -148,7 +179,7 @@ class _Asking:
     reader: Reader
     found: dict[str, LeafGrade]
     usage: Usage = field(default_factory=Usage)
-    error: ModelError | None = None
+    error: FiretrialError | None = None
     _read: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def in_batches(self) -> None:
@@ -179,8 +210,8 @@ class _Asking:
             grades, usage = await self.judge.ask(self.rubric, leaves, self.reader.listing, shown)
         except MalformedAnswer as error:
             self.usage += error.usage
-        except ModelError as error:
-            self.usage += error.usage
+        except FiretrialError as error:
+            self.usage += error.usage if isinstance(error, ModelError) else Usage()
             self.error = self.error or error
         else:
             self.found |= grades

@@ -28,8 +28,9 @@ def as_dict(rubric: Rubric, submission: Submission, graded: Graded) -> dict[str,
         **(found.conditions.as_dict() if found.conditions.tallies else {}),
         "leaves": [asdict(leaf) | {"score": leaf.score} for leaf in graded.leaves],
         "submission_sha256": submission.sha256,
-        "notes": list(submission.notes),
-        "usage": asdict(graded.usage),
+        "flags": [flag for flag, words in graded.flags.items() if words],
+        "notes": [*submission.notes, *(note for words in graded.flags.values() for note in words)],
+        "usage": asdict(graded.spent),
     }
 
 
@@ -43,7 +44,9 @@ def lines(rubric: Rubric, submission: Submission, graded: Graded) -> Iterator[st
             yield f"         {', '.join(leaf.evidence)}"
     yield from _totals(totals(rubric, graded.leaves))
     yield from submission.notes
-    yield f"{graded.usage.calls} calls"
+    for flag, words in graded.flags.items():
+        yield from (f"{flag}: {note}" for note in words)
+    yield f"{graded.spent.calls} calls"
 
 
 def agreement_lines(found: Agreement) -> Iterator[str]:

@@ -11,6 +11,7 @@ from firetrial_judge.rubric.submission import File, Submission
 from firetrial_judge.rubric.tree import Deliverable, Node, Rubric
 
 _LISTED = 200  # files named in one request
+_LISTED_CHARS = 12_000  # and characters of their names
 _NUMBER = 8  # characters that a line's number takes, about
 _EVIDENCE = re.compile(r"(.+?):(\d{1,9})(?:-(\d{1,9}))?")
 _MAX_EVIDENCE = 10
@@ -63,6 +64,7 @@ class Reader:
         self._limits = limits
         self._index = Index(submission.files)
         self._sizes = [sum(len(line) + _NUMBER for line in file.lines) for file in submission.files]
+        self.in_part = sum(self._sizes) > limits.chars
         self.listing = _listing(submission.files)
 
     def show(self, rubric: Rubric, leaves: Sequence[Node]) -> Shown:
@@ -121,5 +123,8 @@ def _query(rubric: Rubric, leaf: Node) -> str:
 
 def _listing(files: Sequence[File]) -> str:
     lines = [f"{f.name} ({len(f.lines)} lines)" if f.lines else f"{f.name} ({f.size} bytes)" for f in files]
-    more = len(lines) - _LISTED
-    return "\n".join(lines[:_LISTED] + ([f"and {more} more"] if more > 0 else []))
+    size, shown = 0, 0
+    while shown < min(len(lines), _LISTED) and (size := size + len(lines[shown])) <= _LISTED_CHARS:
+        shown += 1
+    more = len(lines) - shown
+    return "\n".join(lines[:shown] + ([f"and {more} more"] if more else []))

@@ -2,7 +2,7 @@
 
 Only plain files count: links, devices, names that leave the submission and what is over a limit are left
 out, and each is noted. Folders of tools (.git, node_modules, …) are no part of the work. Nothing is ever
-unpacked to disk.
+unpacked to disk. What is written for the grader is taken out (see `screening`).
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from firetrial_judge.hostile import MANIPULATION
+from firetrial_judge.rubric.screening import reason, screen
 from firetrial_judge.rubric.tree import Deliverable
-from firetrial_judge.text import clean
 from firetrial_kit.errors import Fault, invalid
 from firetrial_kit.ids import digest
 
@@ -27,8 +29,11 @@ MAX_BYTES = 64 * 1024 * 1024
 """Of text that is kept; a file's bytes beyond its limit are hashed but never read by a judge."""
 
 MAX_LINE = 1_000
+CAPPED = "files_capped"
 _MAX_NAME = 300
 _MAX_NOTES = 50
+_SHOWN = 60
+_SEPARATORS = re.compile(r"[-_./]+")
 _CHUNK = 1024 * 1024
 _SNIFFED = 8192
 _TOOLS = frozenset({".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache"})
@@ -67,11 +72,15 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Files by name; `sha256` over all names and bytes; `notes` on what was left out."""
+    """Files by name; `sha256` over all names and bytes; `notes` on what was left out.
+
+    `flags` are facts that a reader of its grade must know, with the words for each.
+    """
 
     files: tuple[File, ...]
     sha256: str
     notes: tuple[str, ...] = ()
+    flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def from_tar(data: bytes) -> Submission:
@@ -125,14 +134,18 @@ class _Collected:
     files: dict[str, File] = field(default_factory=dict)
     hashes: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    told: dict[str, list[str]] = field(default_factory=dict)
     kept: int = 0
 
-    def note(self, name: str, what: str) -> None:
-        if len(self.notes) < _MAX_NOTES:
-            self.notes.append(f"{_printable(name)[:_MAX_NAME]} {what}")
+    def note(self, name: str, what: str, flag: str = "") -> None:
+        note = f"{_printable(name)[:_MAX_NAME]} {what}"
+        if flag != MANIPULATION:
+            self.notes.append(note)
+        if flag:
+            self.told.setdefault(flag, []).append(note)
 
     def add(self, given: str, content: IO[bytes]) -> None:
-        name = str(PurePosixPath(_printable(given)))
+        name = self._named(str(PurePosixPath(_printable(given))))
         if _TOOLS.intersection(PurePosixPath(name).parts[:-1]):
             return
         if name.startswith("/") or ".." in PurePosixPath(name).parts or name == "." or len(name) > _MAX_NAME:
@@ -140,9 +153,17 @@ class _Collected:
         elif name in self.files:
             self.note(given, "is there twice: the first one counts")
         elif len(self.files) >= MAX_FILES:
-            self.note(given, f"is one file more than {MAX_FILES}")
+            self.note(given, f"is one file more than {MAX_FILES}", CAPPED)
         else:
             self._keep(name, content)
+
+    def _named(self, name: str) -> str:
+        """The name, or another one where it is meant for the grader, who sees all names."""
+        if not reason(_SEPARATORS.sub(" ", name)):
+            return name
+        other = f"renamed-{hashlib.sha256(name.encode()).hexdigest()[:8]}{PurePosixPath(name).suffix[:8]}"
+        self.note(other, f"had a name that is meant for the grader: {name[:_SHOWN]!r}", MANIPULATION)
+        return other
 
     def _keep(self, name: str, content: IO[bytes]) -> None:
         room = min(MAX_FILE_BYTES, MAX_BYTES - self.kept)
@@ -156,25 +177,37 @@ class _Collected:
         if binary:
             self.note(name, "is binary and was not read")
         elif size > len(head):
-            self.note(name, f"was read up to byte {len(head)} of {size}")
+            self.note(name, f"was read up to byte {len(head)} of {size}", CAPPED)
         self.kept += 0 if binary else len(head)
-        lines = () if binary else _lines(bytes(head))
+        lines = () if binary else self._lines(name, bytes(head))
         self.files[name] = File(name, lines, size, _kind(name))
 
     def whole(self) -> Submission:
         if not self.files:
             raise invalid("the submission", [Fault("files", "", "must hold at least one plain file")])
         files = tuple(self.files[name] for name in sorted(self.files))
-        return Submission(files, digest(self.hashes), tuple(self.notes))
+        flags = {flag: _few(notes) for flag, notes in self.told.items()}
+        return Submission(files, digest(self.hashes), _few(self.notes), flags)
+
+    def _lines(self, name: str, data: bytes) -> tuple[str, ...]:
+        text = str(data, "utf-8", "replace").removeprefix("\ufeff").removesuffix("\n")
+        written = text.split("\n") if text else []
+        long = sum(len(line) > MAX_LINE for line in written)
+        if long:
+            self.note(name, f"has {long} lines that were read up to character {MAX_LINE}", CAPPED)
+        lines, found = screen([line[:MAX_LINE] for line in written])
+        for what in found:
+            self.note(name, what, MANIPULATION)
+        return lines
 
 
 def _printable(name: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in name)
 
 
-def _lines(data: bytes) -> tuple[str, ...]:
-    text = str(data, "utf-8", "replace").removeprefix("\ufeff").removesuffix("\n")
-    return tuple(clean(line[:MAX_LINE]).rstrip() for line in text.split("\n")) if text else ()
+def _few(notes: list[str]) -> tuple[str, ...]:
+    more = len(notes) - _MAX_NOTES
+    return (*notes[:_MAX_NOTES], *([f"and {more} notes more"] if more > 0 else []))
 
 
 def _kind(name: str) -> Deliverable | None:

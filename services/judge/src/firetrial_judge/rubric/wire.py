@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firetrial.judge.v1 import judgement_pb2, rubric_pb2
-from firetrial_judge.rubric.grade import LeafGrade, State, Totals
-from firetrial_kit.models import Usage
+from firetrial_judge.judge import Spent
+from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State, Totals
+from firetrial_judge.wire import usage_to_wire
 
 _STATES = {state: getattr(rubric_pb2, f"LEAF_STATE_{state}") for state in State}
 _BACK = {wire: state for state, wire in _STATES.items()}
@@ -16,7 +17,7 @@ def fill(
     grade: rubric_pb2.Grade,
     leaves: Sequence[LeafGrade],
     totals: Totals,
-    usage: Usage,
+    spent: Spent,
     faults: Sequence[str],
 ) -> rubric_pb2.Grade:
     """Put grades and what they come to into a message; what is undefined stays unset."""
@@ -38,14 +39,7 @@ def fill(
         if score is not None:
             grade.score_by_category[category] = score
     grade.faults.extend(faults)
-    grade.usage.CopyFrom(
-        judgement_pb2.JudgeUsage(
-            calls=usage.calls,
-            prompt_tokens=usage.prompt_tokens,
-            completion_tokens=usage.completion_tokens,
-            cached_tokens=usage.cached_tokens,
-        )
-    )
+    grade.usage.CopyFrom(usage_to_wire(spent))
     return grade
 
 
@@ -55,16 +49,29 @@ def leaves_to_domain(grade: rubric_pb2.Grade) -> dict[str, LeafGrade]:
         leaf.node_id: LeafGrade(
             leaf.node_id,
             _BACK.get(leaf.state, State.UNSCORED),
+            answer=leaf.answer,
             rationale=leaf.rationale,
             evidence=tuple(leaf.evidence),
             reading=tuple(leaf.reading),
+            votes=tuple(
+                LeafVote(v.judge, v.repeat, _BACK.get(v.state, State.UNSCORED), v.answer) for v in leaf.votes
+            ),
+            flip_rate=leaf.flip_rate if leaf.HasField("flip_rate") else None,
         )
         for leaf in grade.leaves
     }
 
 
-def usage_to_domain(usage: judgement_pb2.JudgeUsage) -> Usage:
-    return Usage(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
+def usage_to_domain(usage: judgement_pb2.JudgeUsage) -> Spent:
+    """What was paid for."""
+    return Spent(
+        usage.calls,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.cost_usd if usage.calls and usage.HasField("cost_usd") else None,
+        usage.cache_hits,
+    )
 
 
 def _leaf(leaf: LeafGrade) -> rubric_pb2.LeafGrade:
@@ -72,7 +79,13 @@ def _leaf(leaf: LeafGrade) -> rubric_pb2.LeafGrade:
         node_id=leaf.id,
         state=_STATES[leaf.state],
         score=leaf.score,
+        answer=leaf.answer,
         rationale=leaf.rationale,
         evidence=leaf.evidence,
         reading=leaf.reading,
+        votes=[
+            rubric_pb2.LeafVote(judge=v.judge, repeat=v.repeat, state=_STATES[v.state], answer=v.answer)
+            for v in leaf.votes
+        ],
+        flip_rate=leaf.flip_rate,
     )
