@@ -24,6 +24,7 @@ from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
 from firetrial_runner.handlers import Handlers
+from firetrial_runner.importing.intake import Intake
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.reaper import Reaper
@@ -86,6 +87,7 @@ class World:
     presence: Presence = field(init=False)
     dispatch: Dispatch = field(init=False)
     experiments: Experiments = field(init=False)
+    intake: Intake = field(init=False)
     servicer: RunnerServicer = field(init=False)
     handlers: Handlers = field(init=False)
     reaper: Reaper = field(init=False)
@@ -106,7 +108,12 @@ class World:
         self.experiments = Experiments(self.books, self.objects, announce, self.dispatch, self.clock, MOST)
         agents = Agents(self.books.agents, self.objects, self.clock)
         files = Files(self.books, self.objects)
-        self.servicer = RunnerServicer(self.books, agents, self.experiments, self.dispatch, files)
+        self.intake = Intake(
+            self.books, self.objects, agents, self.experiments, announce, self.clock, self.work_dir, lease
+        )
+        self.servicer = RunnerServicer(
+            self.books, agents, self.experiments, self.dispatch, files=files, intake=self.intake
+        )
         self.handlers = Handlers(
             books=self.books,
             dispatch=self.dispatch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from firetrial.plan.v1 import plan_pb2
@@ -16,15 +16,18 @@ from firetrial_runner.announce import Announcer
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.experiment import (
     Experiment,
+    Plan,
     attempts,
     counts,
     expand,
     experiment_id,
     has_ended,
+    is_id,
     request_faults,
 )
+from firetrial_runner.importing.imported import Imported, is_elsewhere
 from firetrial_runner.records import Books, RunRecord
-from firetrial_runner.run import Run
+from firetrial_runner.run import Run, Slot
 from firetrial_runner.wire import plan_to_domain, slip_to_domain
 
 
@@ -45,10 +48,10 @@ class Experiments:
         Raises INVALID with every fault, NOT_FOUND for tasks that do not exist.
         """
         wanted = plan_to_domain(plan)
-        known = await self.books.agents.ids()
+        known = await self._runnable()
         faults = [*request_faults(request_id, task_ids, wanted), *wanted.faults(known, self.most)]
         check("the experiment", faults)
-        await self._see_tasks(task_ids)
+        await self.see_tasks(task_ids)
         told = plan.SerializeToString(deterministic=True)
         runs = len(task_ids) * len(wanted.agents) * wanted.repeats
         experiment = Experiment(
@@ -66,7 +69,7 @@ class Experiments:
     async def extend(self, task_id: str, slip: plan_pb2.Slip) -> None:
         """Take a task into the experiment that its slip names. Raises INVALID with the plan's every fault."""
         plan = plan_to_domain(slip.plan)
-        known = await self.books.agents.ids()
+        known = await self._runnable()
         check("the plan", [*request_faults("", (task_id,), plan), *plan.faults(known, self.most)])
         await self._open(slip)
 
@@ -77,6 +80,27 @@ class Experiments:
 
         experiment = await self.books.experiments.change(slip.experiment_id, with_task)
         await self._start(experiment, (task_id,), slip)
+
+    async def join(self, told: Imported, slip: plan_pb2.Slip) -> str:
+        """Take a run that was made elsewhere into the experiment of a slip; gives the run's id there.
+
+        The experiment is made where there is none. One that is there may grow: by agents, repeats, and the
+        runs that it expects. Raises INVALID with every fault, NOT_FOUND for a task that does not exist.
+        """
+        plan = plan_to_domain(slip.plan)
+        known = {*await self._runnable(), *filter(is_elsewhere, plan.agents)}
+        faults = [*request_faults("", (told.task_id,), plan), *plan.faults(known, self.most)]
+        check("the experiment", [*faults, *_join_faults(told, slip, plan)])
+        await self.see_tasks((told.task_id,))
+        await self._open(slip)
+
+        def with_run(experiment: Experiment) -> Experiment | None:
+            tasks = dict.fromkeys((*experiment.task_ids, told.task_id))
+            return replace(grown(experiment, slip), task_ids=tuple(tasks))
+
+        await self.books.experiments.change(slip.experiment_id, with_run)
+        slot = Slot(slip.experiment_id, told.task_id, told.agent_id, plan.model, plan.limits, told.repeat)
+        return slot.run_id(1)
 
     async def fail(self, slip: plan_pb2.Slip, reason: str) -> None:
         """The experiment will never come to runs."""
@@ -159,11 +183,15 @@ class Experiments:
             if experiment.cancel_requested:
                 await self.dispatch.cancel(run.id)
 
+    async def _runnable(self) -> list[str]:
+        return [id_ for id_ in await self.books.agents.ids() if not is_elsewhere(id_)]
+
     def _first(self, experiment: Experiment) -> list[Run]:
         plan = plan_to_domain(plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)))
         return expand(experiment.id, experiment.task_ids, plan, experiment.submitted_at)
 
-    async def _see_tasks(self, task_ids: tuple[str, ...]) -> None:
+    async def see_tasks(self, task_ids: tuple[str, ...]) -> None:
+        """Raises NOT_FOUND naming every task that does not exist."""
         gate = asyncio.Semaphore(16)
 
         async def there(task_id: str) -> bool:
@@ -179,6 +207,37 @@ class Experiments:
         if faults:
             told = ", ".join(fault.value for fault in faults)
             raise FiretrialError(Reason.NOT_FOUND, f"there is no task {told}", faults=faults)
+
+
+def grown(experiment: Experiment, slip: plan_pb2.Slip) -> Experiment:
+    """The experiment with what a slip adds to its plan. Raises INVALID where the plans differ otherwise."""
+    plan = plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes))
+    agents, repeats = dict.fromkeys((*plan.agents, *slip.plan.agents)), max(plan.repeats, slip.plan.repeats)
+    same = plan_pb2.Plan()
+    same.CopyFrom(slip.plan)
+    for each in (plan, same):
+        each.ClearField("agents")
+        each.agents.extend(agents)
+        each.repeats = repeats
+    if plan != same:
+        cure = "must be a new experiment, or have its plan: only agents and repeats may be added"
+        raise invalid("the experiment", [Fault("slip.experiment_id", slip.experiment_id, cure)])
+    return replace(
+        experiment,
+        plan_bytes=plan.SerializeToString(deterministic=True).hex(),
+        expected_runs=max(experiment.expected_runs, slip.expected_runs),
+    )
+
+
+def _join_faults(told: Imported, slip: plan_pb2.Slip, plan: Plan) -> Iterator[Fault]:
+    if not is_id(slip.experiment_id):
+        yield Fault("slip.experiment_id", slip.experiment_id, "must be an id")
+    if told.agent_id not in plan.agents:
+        yield Fault("slip.plan.agents", ", ".join(plan.agents), f"must name {told.agent_id}")
+    if told.repeat > plan.repeats:
+        yield Fault("slip.plan.repeats", str(plan.repeats), f"must be {told.repeat} at least")
+    if slip.expected_runs < 1:
+        yield Fault("slip.expected_runs", str(slip.expected_runs), "must be 1 at least")
 
 
 async def _feed(

@@ -15,6 +15,7 @@ from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
 from firetrial_runner.handlers import Handlers
+from firetrial_runner.importing.intake import Intake
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.reaper import Reaper
@@ -39,7 +40,9 @@ async def build(parts: Parts) -> Service:
     dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run)
     experiments = Experiments(books, objects, announce, dispatch, clock, settings.most())
     agents = Agents(books.agents, objects, clock)
-    servicer = RunnerServicer(books, agents, experiments, dispatch, Files(books, objects))
+    intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
+    files = Files(books, objects)
+    servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)
     reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
 
     def register(server: rpc.Server) -> None:

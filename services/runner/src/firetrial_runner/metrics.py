@@ -8,8 +8,10 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from firetrial_runner.gateway.exchange import Exchange
 from firetrial_runner.run import Run
 
+_CALL_SECONDS = (0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _SECONDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
 
 
@@ -56,5 +58,45 @@ class RunnerMetrics:
     def over(self, run: Run) -> None:
         """An agent's part is over."""
         self._runs.labels(run.pool, str(run.outcome or run.state)).inc()
-        if run.usage:
+        if run.usage and run.usage.wall_s is not None:
             self._seconds.labels(run.pool).observe(run.usage.wall_s)
+
+
+class GatewayMetrics:
+    """Exchanges with models, by upstream and by the entry of its list that allows the model."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        by = ["upstream", "model"]
+
+        def counter(name: str, told: str, labels: list[str]) -> Counter:
+            return Counter(f"firetrial_gateway_{name}", told, labels, registry=registry)
+
+        self._requests = counter("requests_total", "Calls, by what agents got; 0: nothing.", [*by, "status"])
+        self._tokens = counter("tokens_total", "Tokens, cached ones among the prompt's.", [*by, "kind"])
+        self._usd = counter("cost_usd_total", "Cost of calls whose price is known.", by)
+        self._unpriced = counter("unpriced_total", "Answered calls whose price is unknown.", by)
+        self._retries = counter("retries_total", "Requests made again.", by)
+        self._refusals = counter("refusals_total", "Calls that were not passed on, by reason.", ["reason"])
+        self._seconds = Histogram(
+            "firetrial_gateway_request_seconds",
+            "From a call's budget to the end of its answer.",
+            by,
+            buckets=_CALL_SECONDS,
+            registry=registry,
+        )
+
+    def exchanged(self, upstream: str, model: str, exchange: Exchange) -> None:
+        """A call was passed on, and has ended."""
+        self._requests.labels(upstream, model, str(exchange.status)).inc()
+        self._seconds.labels(upstream, model).observe(exchange.latency_s)
+        self._retries.labels(upstream, model).inc(max(0, exchange.attempts - 1))
+        if exchange.tokens is not None:
+            for kind in ("prompt", "completion", "cached"):
+                self._tokens.labels(upstream, model, kind).inc(getattr(exchange.tokens, kind))
+        if exchange.cost_usd is not None:
+            self._usd.labels(upstream, model).inc(exchange.cost_usd)
+        elif 200 <= exchange.status < 300:
+            self._unpriced.labels(upstream, model).inc()
+
+    def refused(self, reason: str) -> None:
+        self._refusals.labels(reason).inc()

@@ -36,6 +36,12 @@ class Outcome(StrEnum):
     CANCELLED = "cancelled"
 
 
+class Provenance(StrEnum):
+    HERE = "here"
+    ELSEWHERE = "elsewhere"
+    SELF_REPORTED = "self_reported"  # a conclusion alone
+
+
 class LeaseLostError(Exception):
     """Another has taken the run over: whoever holds this one must let go of it and say nothing."""
 
@@ -60,15 +66,33 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class RunUsage:
-    """What the run used; None is unknown, never 0. Times in seconds of the agent's process."""
+    """What the run used; None is unknown, never 0. Times in seconds of the agent's process.
 
-    wall_s: float
+    Tokens and cost are of calls through the model gateway: `tokens` and `cost_usd` are unknown once one
+    call's are. model_calls counts answered calls, unpriced_calls those of them whose price is unknown.
+    """
+
+    wall_s: float | None
     cpu_s: float | None
     max_rss_bytes: int | None
     output_bytes: int
     steps: int
     cost_usd: float | None = None
     tokens: int | None = None
+    cached_tokens: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    model_calls: int = 0
+    unpriced_calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Of a run that was imported: where it was made, what is not known of it, and the file that tells it."""
+
+    provenance: Provenance
+    lacking: tuple[str, ...]
+    source: ObjectRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +140,7 @@ class Run:
     conclusion: ObjectRef | None = None
     artifacts: ObjectRef | None = None
     trajectory_chunks: int = 0
+    origin: Origin | None = None
 
     @property
     def slot(self) -> Slot:
@@ -155,11 +180,14 @@ def next_attempt(run: Run, now: datetime) -> Run:
     return queued(run.slot, run.attempt + 1, run.pool, run.max_attempts, now)
 
 
-def verdict(end: End, *, concluded: bool, why_none: str = "") -> tuple[RunState, Outcome | None, str]:
+def verdict(
+    end: End, *, concluded: bool, why_none: str = "", models: ModelTrouble | None = None
+) -> tuple[RunState, Outcome | None, str]:
     """(state, outcome, reason) for how an agent ended and whether it left a conclusion.
 
     A conclusion is judged however the process ended, by time-out or with an error too: exit codes are the
-    agent's own word, what it left is evidence. Only a cancelled or lost run is not looked at.
+    agent's own word, what it left is evidence. Only a cancelled or lost run is not looked at. An agent that
+    gave up or ran out of time while its models could not be had did not fail by its own doing.
     """
     if end.termination is Termination.CANCELLED:
         return RunState.ENDED, Outcome.CANCELLED, "cancelled"
@@ -167,8 +195,24 @@ def verdict(end: End, *, concluded: bool, why_none: str = "") -> tuple[RunState,
         return RunState.ENDED, Outcome.INFRA_FAILED, f"the sandbox was lost: {end.detail}"
     if concluded:
         return RunState.CONCLUDED, None, ""
+    if models and models.down and end.termination in {Termination.EXITED, Termination.TIMED_OUT}:
+        return RunState.ENDED, Outcome.INFRA_FAILED, f"no conclusion, and no model: {models.down}"
     how = end.detail or (f"ended by signal {end.signal}" if end.signal else f"exited with {end.code}")
-    return RunState.ENDED, Outcome.AGENT_FAILED, f"no conclusion ({how}): {why_none}"
+    spent = f"; its budget was used up: {models.over_budget}" if models and models.over_budget else ""
+    return RunState.ENDED, Outcome.AGENT_FAILED, f"no conclusion ({how}): {why_none}{spent}"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTrouble:
+    """What stood between an agent and its models; "" for nothing.
+
+    over_budget: the agent's own cap. down: an upstream that failed last, which is ours; `lasting` where
+    another attempt would find it so too.
+    """
+
+    over_budget: str = ""
+    down: str = ""
+    lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +226,14 @@ class Yield:
     artifacts: ObjectRef | None
     trajectory_chunks: int
     final: bool = False  # what is wrong would be wrong at the next attempt too
+    models: ModelTrouble | None = None
 
 
 def over(run: Run, what: Yield, now: datetime) -> Run:
     """The run once its agent's process has ended."""
-    state, outcome, reason = verdict(what.end, concluded=what.conclusion is not None, why_none=what.why_none)
+    state, outcome, reason = verdict(
+        what.end, concluded=what.conclusion is not None, why_none=what.why_none, models=what.models
+    )
     return replace(
         run,
         state=state,

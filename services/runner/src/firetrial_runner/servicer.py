@@ -9,28 +9,37 @@ from contextlib import aclosing
 from typing import Any
 
 from firetrial.runner.v1 import runner_service_pb2 as pb
-from firetrial.runner.v1 import runner_service_pb2_grpc
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_runner.agents import Agents
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.experiment import Experiment
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
+from firetrial_runner.importing.intake import Intake
+from firetrial_runner.importing_rpcs import ImportingRpcs
 from firetrial_runner.records import Books
 from firetrial_runner.wire import agent_to_wire, definition_to_domain, experiment_to_wire, run_to_wire
 
 
-class RunnerServicer(runner_service_pb2_grpc.RunnerServiceServicer):
+class RunnerServicer(ImportingRpcs):
     """firetrial.runner.v1.RunnerService."""
 
     def __init__(
-        self, books: Books, agents: Agents, experiments: Experiments, dispatch: Dispatch, files: Files
+        self,
+        books: Books,
+        agents: Agents,
+        experiments: Experiments,
+        dispatch: Dispatch,
+        *,
+        files: Files,
+        intake: Intake,
     ) -> None:
         self._books = books
         self._agents = agents
         self._experiments = experiments
         self._dispatch = dispatch
         self._files = files
+        self._intake = intake
 
     async def SubmitAgent(self, request: pb.SubmitAgentRequest, context: Any) -> pb.SubmitAgentResponse:
         agent = await self._agents.submit(definition_to_domain(request))

@@ -12,19 +12,22 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2, runner_service_pb2
-from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_runner.agent import Agent, AgentDefinition, AgentFile
-from firetrial_runner.allowance import MOST, Allowance
+from firetrial_runner.allowance import MOST, Allowance, ModelCaps
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
+from firetrial_runner.importing.imported import Format, Imported
 from firetrial_runner.records import RunRecord
-from firetrial_runner.run import End, Outcome, Run, RunState, RunUsage
+from firetrial_runner.run import End, Outcome, Provenance, Run, RunState, RunUsage
 from firetrial_runner.sandbox.port import Termination
 from firetrial_runner.task import Task
 
 _STATES = {state: getattr(run_pb2, f"RUN_STATE_{state.name}") for state in RunState}
 _OUTCOMES = {outcome: getattr(run_pb2, f"OUTCOME_{outcome.name}") for outcome in Outcome}
 _TERMINATIONS = {end: getattr(run_pb2, f"TERMINATION_{end.name}") for end in Termination}
+_FORMATS_IN = {getattr(runner_service_pb2, f"LOG_FORMAT_{form.name}"): form for form in Format}
+_PROVENANCES = {origin: getattr(run_pb2, f"PROVENANCE_{origin.name}") for origin in Provenance}
 _STATES_IN = {number: state for state, number in _STATES.items()}
 _OUTCOMES_IN = {number: outcome for outcome, number in _OUTCOMES.items()}
 _TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
@@ -47,6 +50,15 @@ def agent_to_wire(agent: Agent) -> run_pb2.Agent:
         bundle=ref_to_wire(agent.bundle),
         submitted_at=_timestamp(agent.submitted_at),
     )
+
+
+def imported_to_domain(header: runner_service_pb2.ImportedRun) -> Imported:
+    """What is told of a run made elsewhere. Raises INVALID for a format that is none."""
+    if header.format not in _FORMATS_IN:
+        names = ", ".join(f"LOG_FORMAT_{form.name}" for form in Format)
+        raise invalid("the run", [Fault("header.format", str(header.format), f"must be one of {names}")])
+    form = _FORMATS_IN[header.format]
+    return Imported(header.task_id, header.agent, header.model, header.repeat, form, header.filename)
 
 
 def task_to_domain(json: bytes) -> Task:
@@ -79,6 +91,11 @@ def limits_to_domain(limits: plan_pb2.Limits) -> Allowance:
         processes=limits.processes,
         output_bytes=limits.output_bytes,
         disk_bytes=limits.disk_bytes,
+        models=ModelCaps(
+            tokens=limits.model_tokens,
+            cost_usd=limits.model_cost_usd if limits.HasField("model_cost_usd") else None,
+            calls=dict(limits.model_calls),
+        ),
     )
 
 
@@ -90,6 +107,9 @@ def limits_to_wire(limits: Allowance) -> plan_pb2.Limits:
         processes=limits.processes,
         output_bytes=limits.output_bytes,
         disk_bytes=limits.disk_bytes,
+        model_tokens=limits.models.tokens,
+        model_cost_usd=limits.models.cost_usd,
+        model_calls=limits.models.calls,
     )
 
 
@@ -99,6 +119,12 @@ def slip_to_wire(slip: str) -> plan_pb2.Slip:
 
 def slip_to_domain(slip: plan_pb2.Slip) -> str:
     return slip.SerializeToString(deterministic=True).hex()
+
+
+def cost_cap(slip: str) -> float | None:
+    """USD that the experiment of a slip may spend on models; None for no cap."""
+    plan = slip_to_wire(slip).plan
+    return plan.max_cost_usd if plan.HasField("max_cost_usd") else None
 
 
 def experiment_to_wire(experiment: Experiment, counts: dict[str, int], *, ended: bool) -> run_pb2.Experiment:
@@ -139,6 +165,8 @@ def run_to_wire(run: Run) -> run_pb2.Run:
         ended_at=_timestamp(run.ended_at) if run.ended_at else None,
         superseded=run.superseded,
         limits=limits_to_wire(run.limits),
+        provenance=_PROVENANCES[run.origin.provenance if run.origin else Provenance.HERE],
+        lacking=run.origin.lacking if run.origin else (),
     )
 
 
@@ -225,25 +253,35 @@ def _end_to_domain(end: run_pb2.Exit, detail: str) -> End:
 
 def _usage_to_wire(usage: RunUsage) -> run_pb2.Usage:
     return run_pb2.Usage(
-        wall_time=_duration(usage.wall_s),
+        wall_time=_duration(usage.wall_s) if usage.wall_s is not None else None,
         cpu_time=_duration(usage.cpu_s) if usage.cpu_s is not None else None,
         max_rss_bytes=usage.max_rss_bytes or 0,
         output_bytes=usage.output_bytes,
         steps=usage.steps,
         cost_usd=usage.cost_usd,
         tokens=usage.tokens,
+        cached_tokens=usage.cached_tokens,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        model_calls=usage.model_calls,
+        unpriced_calls=usage.unpriced_calls,
     )
 
 
 def _usage_to_domain(usage: run_pb2.Usage) -> RunUsage:
     return RunUsage(
-        wall_s=usage.wall_time.ToNanoseconds() / 1e9,
+        wall_s=usage.wall_time.ToNanoseconds() / 1e9 if usage.HasField("wall_time") else None,
         cpu_s=usage.cpu_time.ToNanoseconds() / 1e9 if usage.HasField("cpu_time") else None,
         max_rss_bytes=usage.max_rss_bytes or None,
         output_bytes=usage.output_bytes,
         steps=usage.steps,
         cost_usd=usage.cost_usd if usage.HasField("cost_usd") else None,
         tokens=usage.tokens if usage.HasField("tokens") else None,
+        cached_tokens=usage.cached_tokens if usage.HasField("cached_tokens") else None,
+        prompt_tokens=usage.prompt_tokens if usage.HasField("prompt_tokens") else None,
+        completion_tokens=usage.completion_tokens if usage.HasField("completion_tokens") else None,
+        model_calls=usage.model_calls,
+        unpriced_calls=usage.unpriced_calls,
     )
 
 

@@ -1,0 +1,1 @@
+"""Runs that were made elsewhere, taken in as finished ones."""
