@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution_wire import instruction_to_domain
@@ -19,6 +19,7 @@ from firetrial_kit.objects import ObjectRef, Objects
 
 # Formats that are kept; the others are made when they are asked for.
 KEPT = (Format.HTML, Format.MARKDOWN, Format.JSON)
+_ANALYSES = "analyses/"
 # Objects read at the same time.
 _PARALLEL = 16
 # The runner seals a chunk of a trajectory at 1 MiB.
@@ -51,6 +52,17 @@ class Archive:
             ) from error
         return self._analysis.validate_json(data)
 
+    async def find_analysis(self, run_id: str) -> AnalysedRun | None:
+        """None for a run that has not been analysed, or was by an older version."""
+        try:
+            return await self.analysis(run_id)
+        except ValidationError:
+            return None
+        except FiretrialError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            return None
+
     async def analyses(self, run_ids: Iterable[str]) -> list[AnalysedRun]:
         """In the order asked for."""
         turn = asyncio.Semaphore(_PARALLEL)
@@ -60,6 +72,11 @@ class Archive:
                 return await self.analysis(run_id)
 
         return list(await asyncio.gather(*map(one, run_ids)))
+
+    async def run_ids(self) -> list[str]:
+        """All runs that have an analysis, sorted."""
+        keys = await self._objects.keys("results", _ANALYSES)
+        return [key.removeprefix(_ANALYSES).removesuffix(".json") for key in keys]
 
     async def task(self, task_id: str) -> Task:
         """The public part of a task; the id alone where it cannot be read, for a report can do without it."""
@@ -133,4 +150,4 @@ class Archive:
 
 
 def _analysis_key(run_id: str) -> str:
-    return f"analyses/{run_id}.json"
+    return f"{_ANALYSES}{run_id}.json"

@@ -16,6 +16,17 @@ from firetrial_analyzer.taxonomy.evidence import Signal
 from firetrial_analyzer.taxonomy.settle import Settled
 from firetrial_analyzer.taxonomy.steps import Citation
 
+__all__ = [
+    "RUN",
+    "SIGNALS",
+    "UNSEEN",
+    "Attribution",
+    "FalsePositive",
+    "Missed",
+    "ModelUsage",
+    "attribute",
+    "attribute_failure",
+]
 # Stands for the whole run where a claim's id would be; no claim has it.
 RUN = "run"
 SIGNALS = "signals"
@@ -61,6 +72,7 @@ class Attribution:
     `method` is SIGNALS where no model was asked, else the model's name and the version of its prompts.
     `signals` are all facts that were found without a model, `refused` the answers of a model that were not
     taken, and `notes` what a reader must know: what of the trajectory was not read, why no model was asked.
+    `id` is a hash of what it was made from and how; empty where it is to be made again if it is asked for.
     """
 
     run_id: str
@@ -72,6 +84,7 @@ class Attribution:
     usage: ModelUsage = ModelUsage()
     method: str = SIGNALS
     taxonomy_version: str = LATEST
+    id: str = ""
 
     @property
     def missing(self) -> tuple[str, ...]:

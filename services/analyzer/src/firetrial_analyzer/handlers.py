@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -17,6 +17,7 @@ from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.record import Plan
 from firetrial_analyzer.reports import Reports
 from firetrial_analyzer.wire import id_to_domain, outcome_of, plan_to_domain, run_to_domain
+from firetrial_kit.asking import ModelError
 from firetrial_kit.bus import Consumer, Fail, Handle, Received
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.events import EVENTS, subject
@@ -24,6 +25,10 @@ from firetrial_kit.references import ref_to_domain
 
 # The run that a message is about and its plan; no run where a judge has still to speak.
 Read = Callable[[Received], tuple[RunOutcome | None, Plan]]
+
+
+# Does what a message asks for; the text says why no model is to be asked.
+Analyse = Callable[[Received, str], Awaitable[None]]
 
 
 class Handlers:
@@ -42,9 +47,14 @@ class Handlers:
     def consumers(self, concurrency: int) -> list[Consumer]:
         """The durable consumers; `concurrency` messages of each are handled at the same time."""
         facts: list[tuple[str, str, Handle, Fail]] = [
-            ("runner", "run_finished", self.run_finished, self._failing(_finished)),
-            ("judge", "run_judged", self.run_judged, self._failing(_judged)),
-            ("judge", "run_judge_failed", self.run_judge_failed, self._failing(_judge_failed)),
+            ("runner", "run_finished", self.run_finished, self._failing(_finished, self._finish)),
+            ("judge", "run_judged", self.run_judged, self._failing(_judged, self._judge)),
+            (
+                "judge",
+                "run_judge_failed",
+                self.run_judge_failed,
+                self._failing(_judge_failed, self._no_judge),
+            ),
             ("parser", "paper_parse_failed", self.paper_parse_failed, self._dropped),
             ("runner", "experiment_failed", self.experiment_failed, self._dropped),
         ]
@@ -57,22 +67,33 @@ class Handlers:
 
     async def run_finished(self, message: Received) -> None:
         """Ends a slot only where no judge will speak."""
+        await self._finish(message)
+
+    async def run_judged(self, message: Received) -> None:
+        await self._judge(message)
+
+    async def run_judge_failed(self, message: Received) -> None:
+        await self._no_judge(message)
+
+    async def _finish(self, message: Received, no_model: str = "") -> None:
         run, plan = _finished(message)
         if run is not None:
             left = _left(message.parse(runner_events.RunFinished).run)
-            await self._reports.add(await self._analysing.unjudged(run, left), plan)
+            await self._reports.add(await self._analysing.unjudged(run, left, no_model=no_model), plan)
 
-    async def run_judged(self, message: Received) -> None:
+    async def _judge(self, message: Received, no_model: str = "") -> None:
         event = message.parse(judge_events.RunJudged)
         run, plan = _judged(message)
         ref = event.judgement
         judge, judgement = await self._archive.judgement(run.run_id, ref.uri, ref.sha256)
-        item = await self._analysing.judged(run, _left(event.run), event.judgement_id, judge, judgement)
+        item = await self._analysing.judged(
+            run, _left(event.run), event.judgement_id, judge, judgement, no_model=no_model
+        )
         await self._reports.add(item, plan)
 
-    async def run_judge_failed(self, message: Received) -> None:
+    async def _no_judge(self, message: Received, no_model: str = "") -> None:
         run, plan = _judge_failed(message)
-        await self._reports.add(await self._analysing.unjudged(run, Left()), plan)
+        await self._reports.add(await self._analysing.unjudged(run, Left(), no_model=no_model), plan)
 
     async def paper_parse_failed(self, message: Received) -> None:
         """Nothing to report on where the paper was only to be parsed."""
@@ -85,10 +106,16 @@ class Handlers:
         event = message.parse(runner_events.ExperimentFailed)
         await self._reports.give_up(id_to_domain("experiment_id", event.experiment_id), event.reason)
 
-    def _failing(self, read: Read) -> Fail:
+    def _failing(self, read: Read, analyse: Analyse) -> Fail:
         async def fail(message: Received, error: FiretrialError) -> None:
-            """The run enters the report without an analysis: its outcome and scores are in the message."""
+            """The run is analysed without the model, where it was the model that failed.
+
+            Else it enters the report without an analysis: its outcome and scores are in the message.
+            """
             try:
+                if isinstance(error, ModelError):
+                    await analyse(message, error.message)
+                    return
                 run, plan = read(message)
             except FiretrialError as unreadable:
                 await self._dropped(message, unreadable)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 
 from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
+from firetrial_analyzer.analysing import Analysing
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.attributing.assembly import attributor
 from firetrial_analyzer.config import AnalyzerSettings
 from firetrial_analyzer.handlers import Handlers
+from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import ReportRecord
 from firetrial_analyzer.release import Release
@@ -26,11 +29,11 @@ async def build(parts: Parts) -> Service:
     settings = AnalyzerSettings.from_env(parts.environ, NAME)
     archive = Archive(parts.objects)
     reports = Reports(
-        records=Records(parts.state, "report", ReportRecord),
+        ledger=Ledger(Records(parts.state, "report", ReportRecord), parts.objects, parts.clock),
         archive=archive,
         announcer=Announcer(parts.bus, parts.clock),
-        clock=parts.clock,
         metrics=AnalyzerMetrics(parts.registry),
+        shown_runs=settings.shown_runs,
     )
     releases = Releases(Records(parts.state, "release", Release), parts.objects, parts.clock)
     servicer = AnalyzerServicer(reports, archive, releases, parts.bus)
@@ -42,7 +45,7 @@ async def build(parts: Parts) -> Service:
             servicer,
         )
 
-    handlers = Handlers(reports, archive, parts.log)
+    handlers = Handlers(reports, archive, parts.log, Analysing(archive, *attributor(settings, parts)))
     return Service(NAME, register, handlers.consumers(settings.analyses_at_once))
 
 

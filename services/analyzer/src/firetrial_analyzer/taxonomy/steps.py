@@ -132,7 +132,13 @@ def holds(steps: Mapping[int, Step], citation: Citation) -> bool:
     step = steps.get(citation.step)
     if step is None or not citation.quote:
         return False
-    return citation.quote in step.text or any(citation.quote in text for text in _strings(event(step)))
+    return any(citation.quote in text for text in texts(step))
+
+
+def texts(step: Step) -> Iterator[str]:
+    """What a step says: its text as written, and each text inside the JSON that it is."""
+    yield step.text
+    yield from _strings(event(step))
 
 
 def by_number(steps: Iterable[Step]) -> dict[int, Step]:

@@ -1,0 +1,48 @@
+"""Answers that were paid for once, by the content of what was asked, in the results bucket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from weakref import WeakValueDictionary
+
+from pydantic import TypeAdapter, ValidationError
+
+from firetrial_kit.asking import Answer
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.objects import Objects
+
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
+
+
+class Answers:
+    """Asks for what is not at hand. Who asks for the same meanwhile waits and finds it."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def of(self, key: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
+        """The answer under `key`, a hash over all it depends on. Raises what `ask` and the store raise."""
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            if (kept := await self._find(key)) is not None:
+                return kept
+            answer = await ask()
+            await self._objects.put("results", _object(key), _ANSWER.dump_json(answer), "application/json")
+            return answer
+
+    async def _find(self, key: str) -> Answer | None:
+        try:
+            return _ANSWER.validate_json(await self._objects.get(f"results/{_object(key)}"))
+        except ValidationError:
+            return None
+        except FiretrialError as error:
+            # Away for a moment: better to come back later than to pay again.
+            if error.reason is not Reason.NOT_FOUND and error.retryable:
+                raise
+            return None
+
+
+def _object(key: str) -> str:
+    return f"attribution-cache/{key[:2]}/{key}.json"
