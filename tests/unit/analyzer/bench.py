@@ -20,6 +20,7 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.handlers import Handlers
+from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import ReportRecord
 from firetrial_analyzer.release import Release
@@ -55,11 +56,11 @@ class Bench:
         """A new process over the same bus, state and store."""
         self.archive = Archive(self.objects)
         self.records = Records(self.state, "report", ReportRecord)
+        self.ledger = Ledger(self.records, self.objects, self.clock)
         self.reports = Reports(
-            records=self.records,
+            ledger=self.ledger,
             archive=self.archive,
             announcer=Announcer(self.bus, self.clock),
-            clock=self.clock,
             metrics=AnalyzerMetrics(CollectorRegistry()),
         )
         self.handlers = Handlers(self.reports, self.archive, structlog.get_logger())

@@ -120,7 +120,7 @@ async def test_runs_that_end_at_the_same_time_make_one_report_of_all(bench: Benc
     await consuming
     report = told(bench.facts("experiment_reported")[-1]).report
     assert (report.ended_runs, report.complete) == (8, True)
-    assert bench.objects.puts == 8 + 3
+    assert bench.objects.puts == 8 + 1 + 3, "the analyses, the plan, and the report's formats"
 
 
 class OvertakenObjects(InMemoryObjects):

@@ -1,7 +1,5 @@
 """All formats over one ordinary and one hostile report."""
 
-import csv
-import io
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -13,15 +11,15 @@ from hypothesis import strategies as st
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge, analyse_judged
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
-from firetrial_analyzer.outcomes import Outcome, Slot
-from firetrial_analyzer.render import Format, render
+from firetrial_analyzer.compose import build
+from firetrial_analyzer.outcomes import Outcome
+from firetrial_analyzer.render import TABULAR, Format, render
+from firetrial_analyzer.render.latex import latex_escaped
 from firetrial_analyzer.render.markdown import escaped
-from firetrial_analyzer.render.tables import COLUMNS, latex_escaped
-from firetrial_analyzer.report import Experiment, Report, Task, build
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_analyzer.report import Experiment, Report, Task
 from unit.analyzer import sample
 
-RENDERED = [form for form in Format if form is not Format.PARQUET]
+RENDERED = [form for form in Format if form not in TABULAR]
 HOSTILE = (
     "<script>alert(1)</script><img src=https://evil.example/x onerror=alert(1)>",
     "</td></table></svg><style>*{display:none}</style>",
@@ -69,20 +67,13 @@ def hostile(text: str) -> Report:
     lost = replace(
         run, outcome=Outcome.INFRA_FAILED, attempt=0, run_id="r-0", precision=None, recall=None, f1=None
     )
-    experiment = Experiment(run.experiment, (task, Task("other")), 2, (Slot("other", run.agent, 1),), text)
+    experiment = Experiment(run.experiment, (task, Task("other")), 2, (run.agent,), 1, text)
     return build(experiment, [analyse_judged(run, "j-1", judge, judgement), AnalysedRun(lost)])
 
 
 @pytest.mark.parametrize("form", RENDERED)
 def test_the_same_report_gives_the_same_bytes(form: Format) -> None:
     assert render(sample.report(), form) == render(sample.report(), form)
-
-
-def test_parquet_is_not_made_yet() -> None:
-    with pytest.raises(FiretrialError, match="parquet are not made yet") as error:
-        render(sample.report(), Format.PARQUET)
-    assert error.value.reason is Reason.NOT_YET
-    assert "csv" in error.value.faults[0].cure
 
 
 @pytest.mark.parametrize("form", RENDERED)
@@ -139,14 +130,14 @@ def test_the_page_needs_nothing_and_runs_nothing(text: str) -> None:
     assert not page.shows("5041")
 
 
-@pytest.mark.parametrize("form", [Format.HTML, Format.MARKDOWN, Format.CSV, Format.LATEX])
+@pytest.mark.parametrize("form", [Format.HTML, Format.MARKDOWN, Format.LATEX])
 def test_unseen_characters_are_spelled_out(form: Format) -> None:
     shown = render(hostile(HOSTILE[4]), form).decode()
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\u202e]", shown)
     assert "u202e" in shown
 
 
-@pytest.mark.parametrize("form", [Format.HTML, Format.MARKDOWN, Format.CSV, Format.LATEX])
+@pytest.mark.parametrize("form", [Format.HTML, Format.MARKDOWN, Format.LATEX])
 def test_a_very_long_text_is_cut_with_a_mark(form: Format) -> None:
     shown = render(hostile(HOSTILE[6]), form).decode()
     assert "x" * 2001 not in shown
@@ -193,20 +184,6 @@ def test_markdown_has_no_live_character(text: str) -> None:
     assert "\n" not in inert
     assert not re.search(r"(?<!\\)(?:\\\\)*[`*_{}\[\]<>#|!&~$^@]", inert)
     assert not re.search(r"(?<!\\)(?:\\\\)*://", inert)
-
-
-def test_csv_has_a_row_for_each_attempt_and_empty_cells_for_the_unknown() -> None:
-    rows = list(csv.DictReader(io.StringIO(render(sample.report(), Format.CSV).decode())))
-    assert len(rows) == 10
-    assert tuple(rows[0]) == COLUMNS
-    assert (rows[0]["f1"], rows[0]["usd"], rows[3]["usd"], rows[7]["f1"]) == ("1.0", "0.0123", "", "")
-
-
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", " =", "＝", "%", "|"])
-def test_csv_never_starts_a_formula(start: str) -> None:
-    rows = csv.DictReader(io.StringIO(render(hostile(f"{start}1+cmd"), Format.CSV).decode()))
-    for row in rows:
-        assert all(not re.match(r"[\s]*[=+\-@＝＋－＠%|]", cell) for cell in row.values())
 
 
 @given(st.text(max_size=100))

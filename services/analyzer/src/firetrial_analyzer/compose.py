@@ -44,14 +44,13 @@ def build(experiment: Experiment, analysed: Sequence[AnalysedRun], shown: int = 
     """
     rows = [columns.row(item) for item in analysed]
     by_id = {row["run_id"]: item for row, item in zip(rows, analysed, strict=True)}
-    return Composer(experiment, columns.frame(rows), shown).report(by_id)
+    return Composer(columns.frame(rows), shown).report(experiment, by_id)
 
 
 class Composer:
-    """Says which runs' details it wants, and makes the report once it has them."""
+    """Says which tasks and which runs' details a report of `rows` wants, and makes it once they are there."""
 
-    def __init__(self, experiment: Experiment, rows: pl.DataFrame, shown: int = SHOWN_RUNS) -> None:
-        self._experiment = experiment
+    def __init__(self, rows: pl.DataFrame, shown: int = SHOWN_RUNS) -> None:
         self._attempts = table.attempts(rows)
         table.refuse(self._attempts)
         self._ended = table.latest(self._attempts)
@@ -69,11 +68,11 @@ class Composer:
         """Ids of the tasks of which a slot has ended."""
         return self._ended["task"].unique().sort().to_list()
 
-    def report(self, details: Mapping[str, AnalysedRun]) -> Report:
+    def report(self, experiment: Experiment, details: Mapping[str, AnalysedRun]) -> Report:
         """The report, with those of `details` that it wants; a run without details shows its row alone."""
-        known = {task.id: task for task in self._experiment.tasks}
+        known = {task.id: task for task in experiment.tasks}
         tasks = tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *self.tasks}))
-        planned = table.grid([task.id for task in tasks], self._experiment.agents, self._experiment.repeats)
+        planned = table.grid([task.id for task in tasks], experiment.agents, experiment.repeats)
         scores = from_cells(table.cells(self._ended, planned))
         spent = table.costs(self._attempts, self._ended)
         samples = table.f1_samples(self._ended)
@@ -82,14 +81,14 @@ class Composer:
         apart = zip(pairs, needed(samples, pairs), strict=True)
         return Report(
             schema=SCHEMA,
-            experiment=self._experiment.id,
-            model=self._experiment.model,
+            experiment=experiment.id,
+            model=experiment.model,
             tasks=tasks,
             judges=tuple(_judge(told) for told in table.judges(self._ended)),
             started_at=min(self._attempts["started_at"].drop_nulls(), default=None),
             ended_at=max(self._attempts["ended_at"].drop_nulls(), default=None),
             ended_runs=len(self._ended),
-            expected_runs=max(self._experiment.expected_runs, len(self._ended)),
+            expected_runs=max(experiment.expected_runs, len(self._ended)),
             agents=self._agents(scores.agents, spent, samples),
             task_scores=scores.tasks,
             comparisons=pairs,

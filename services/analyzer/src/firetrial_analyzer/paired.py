@@ -93,8 +93,8 @@ def sign_flip(differences: Sequence[float], how: Resampling = DEFAULT) -> float:
 @lru_cache(maxsize=4)
 def _random_signs(count: int, how: Resampling) -> Array:
     """The same for every pair of agents with as many tasks."""
-    signs: Array = how.generator().integers(0, 2, (how.draws, count), dtype=np.int8) * 2.0 - 1.0
-    return signs
+    flips = how.generator().integers(0, 2, (how.draws, count), dtype=np.int8)
+    return flips.astype(np.float64) * 2 - 1
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

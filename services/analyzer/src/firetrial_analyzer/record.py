@@ -1,15 +1,25 @@
-"""What the analyzer keeps about an experiment: which slots have ended, and the report over them."""
+"""What the analyzer keeps about an experiment: how many slots have ended, where its rows lie, and the report.
+
+The rows are a log in the object store, and the record names its parts; those of the newest runs wait in the
+record itself, in `tail`, until there are enough for a part. Equal numbers of small parts become a larger one,
+so that a record names a few dozen parts however many runs there are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from firetrial_analyzer.analysis import AnalysedRun
-from firetrial_analyzer.outcomes import Slot
+from firetrial_analyzer.columns import Row, key
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
+
+# Rows of a part as it is first written, and parts of a size that are merged into one.
+TAIL = 32
+FAN = 8
+# Larger parts are left alone: an object is read whole, and at most 64 MiB of it.
+LARGEST = TAIL * FAN**4
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,82 +31,89 @@ class Plan:
     repeats: int
     model: str
 
-    def slots(self, tasks: set[str]) -> tuple[Slot, ...]:
-        """The planned slots of the tasks that are known by now."""
-        return tuple(
-            Slot(task, agent, repeat)
-            for task in sorted(tasks)
-            for agent in self.agents
-            for repeat in range(1, self.repeats + 1)
-        )
-
 
 NO_PLAN = Plan(0, (), 0, "")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The attempt that a slot ended with, and the judgement that it was analysed with."""
+class Part:
+    """Rows that lie in the object store. A part never changes."""
 
-    run_id: str
-    attempt: int
-    judgement_id: str
+    ref: ObjectRef
+    rows: int
+
+    @property
+    def size(self) -> int:
+        """0 for a part of about TAIL rows, 1 for one of FAN such, and so on."""
+        size, rows = 0, self.rows // TAIL
+        while rows >= FAN:
+            size, rows = size + 1, rows // FAN
+        return size
 
 
 @dataclass(frozen=True, slots=True)
 class ReportRecord:
-    """State of an experiment's report; the slots of `ended` are hashed to keep the record small.
+    """State of an experiment's report.
 
-    `rendered` names the runs that the stored formats cover, and `renderings` counts how often that changed.
+    `ended` counts slots. `inputs` is the identity of all rows, the same in whatever order they came, and
+    `rendered` that of those which the stored formats cover; `renderings` counts how often that changed.
     """
 
     experiment_id: str
     changed_at: datetime
     plan: Plan = NO_PLAN
-    ended: Mapping[str, Ended] = field(default_factory=dict)
-    earlier: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+    tail: tuple[Row, ...] = ()
+    ended: int = 0
+    inputs: str = ""
     rendered: str = ""
     renderings: int = 0
     formats: Mapping[str, ObjectRef] = field(default_factory=dict)
     failure: str = ""
 
     @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts) + len(self.tail)
+
+    @property
     def all_ended(self) -> bool:
-        return 0 < self.plan.expected_runs <= len(self.ended)
+        return 0 < self.plan.expected_runs <= self.ended
 
     @property
     def complete(self) -> bool:
         """Whether every slot has ended and the stored report covers them all."""
         return self.all_ended and self.rendered == self.inputs
 
-    @property
-    def inputs(self) -> str:
-        """Identity of the runs that have ended by now."""
-        ended = sorted((slot, end.run_id, end.judgement_id) for slot, end in self.ended.items())
-        return digest(ended, self.earlier, length=16)
+    def with_plan(self, plan: Plan) -> ReportRecord:
+        """The record once `plan` is known; the slip that knows more runs wins."""
+        return replace(self, plan=plan) if plan.expected_runs > self.plan.expected_runs else self
 
-    @property
-    def run_ids(self) -> list[str]:
-        return sorted({*(end.run_id for end in self.ended.values()), *self.earlier})
+    def with_row(self, row: Row, *, ends_slot: bool) -> ReportRecord:
+        """The record after one more row, which it must not hold yet."""
+        return replace(
+            self, tail=(*self.tail, row), ended=self.ended + ends_slot, inputs=mixed(self.inputs, key(row))
+        )
 
-    def holds(self, item: AnalysedRun) -> bool:
-        """Whether `item` is in already, or a later attempt of its slot is."""
-        if item.run.superseded:
-            return item.run.run_id in self.earlier
-        known = self.ended.get(_key(item.run.slot))
-        return known is not None and (known == _end(item) or known.attempt > item.run.attempt)
+    def with_part(self, part: Part) -> ReportRecord:
+        """The record once the oldest rows of its tail lie in `part`."""
+        return replace(self, parts=(*self.parts, part), tail=self.tail[part.rows :])
 
-    def with_run(self, item: AnalysedRun, plan: Plan) -> ReportRecord:
-        """The record after `item` has ended; the same twice changes nothing."""
-        planned = replace(self, plan=plan if plan.expected_runs >= self.plan.expected_runs else self.plan)
-        if self.holds(item):
-            return planned
-        if item.run.superseded:
-            return replace(planned, earlier=tuple(sorted({*self.earlier, item.run.run_id})))
-        return replace(planned, ended={**self.ended, _key(item.run.slot): _end(item)})
+    def mergeable(self) -> tuple[Part, ...]:
+        """FAN parts of a size, the smallest first, that are to become one; empty where there are too few."""
+        for size in sorted({part.size for part in self.parts if part.rows < LARGEST}):
+            alike = [part for part in self.parts if part.size == size]
+            if len(alike) >= FAN:
+                return tuple(alike[:FAN])
+        return ()
+
+    def with_merged(self, small: Sequence[Part], large: Part) -> ReportRecord:
+        """The record once the rows of `small` lie in `large`; unchanged where some of them are gone."""
+        if not set(small) <= set(self.parts):
+            return self
+        return replace(self, parts=(*(part for part in self.parts if part not in small), large))
 
     def with_report(self, inputs: str, formats: Mapping[str, ObjectRef]) -> ReportRecord:
-        """The record once `formats` cover the runs that `inputs` names."""
+        """The record once `formats` cover the rows that `inputs` names."""
         if self.rendered == inputs:
             return self
         return replace(
@@ -104,9 +121,6 @@ class ReportRecord:
         )
 
 
-def _end(item: AnalysedRun) -> Ended:
-    return Ended(item.run.run_id, item.run.attempt, item.judgement_id)
-
-
-def _key(slot: Slot) -> str:
-    return digest(*slot, length=12)
+def mixed(inputs: str, row: tuple[str, str]) -> str:
+    """The identity of a set of rows with one more: the exclusive or of their hashes, 32 hex digits."""
+    return f"{int(inputs or '0', 16) ^ int(digest(*row, length=32), 16):032x}"

@@ -7,20 +7,28 @@ never a word about something that does not exist.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import polars as pl
 
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import KEPT, Archive
-from firetrial_analyzer.compose import build
+from firetrial_analyzer.columns import Row, row
+from firetrial_analyzer.compose import SHOWN_RUNS, Composer
+from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
-from firetrial_analyzer.record import NO_PLAN, Plan, ReportRecord
-from firetrial_analyzer.render import Format, render
-from firetrial_analyzer.report import Experiment
-from firetrial_kit.clock import Clock
+from firetrial_analyzer.outcomes import RunOutcome
+from firetrial_analyzer.record import Plan, ReportRecord
+from firetrial_analyzer.render import TABULAR, Format, render, render_rows
+from firetrial_analyzer.report import Experiment, Report
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.records import Records
+from firetrial_kit.ids import digest
+
+# Bytes of rendered formats that are kept in memory.
+_CACHED = 64 * 1024 * 1024
 
 
 class Reports:
@@ -29,18 +37,29 @@ class Reports:
     def __init__(
         self,
         *,
-        records: Records[ReportRecord],
+        ledger: Ledger,
         archive: Archive,
         announcer: Announcer,
-        clock: Clock,
         metrics: AnalyzerMetrics,
+        shown_runs: int = SHOWN_RUNS,
     ) -> None:
-        self.records = records
+        self.records = ledger.records
+        self._ledger = ledger
         self._archive = archive
         self._announcer = announcer
-        self._clock = clock
         self._metrics = metrics
+        self._shown_runs = shown_runs
         self._rendering = asyncio.Lock()
+        self._cache = _Cache()
+
+    async def again(self, run: RunOutcome, judgement_id: str, plan: Plan) -> bool:
+        """Whether the run is in with this judgement already; then it is announced again, and no more."""
+        if not await self._ledger.holds(run.experiment, run.run_id, judgement_id):
+            return False
+        await self._ledger.change(run.experiment, lambda record: record.with_plan(plan))
+        await self._announcer.run_analyzed(run)
+        await self._settle(run.experiment)
+        return True
 
     async def add(self, item: AnalysedRun, plan: Plan) -> None:
         """An ended run: kept, announced, and reported on where it was the last that was missing."""
@@ -50,9 +69,9 @@ class Reports:
 
     async def add_unanalysed(self, item: AnalysedRun, plan: Plan, why: str) -> None:
         """A run that cannot be analysed. Where it has been, it was the report that could not be made."""
-        record = await self.records.find(item.run.experiment)
-        if record is not None and item.run.run_id in record.run_ids:
+        if await self._ledger.holds(item.run.experiment, item.run.run_id):
             await self._announcer.run_analysis_failed(item.run, why)
+            record = await self.records.get(item.run.experiment)
             if record.all_ended:
                 await self.give_up(record.experiment_id, f"the report could not be made: {why}")
             return
@@ -62,16 +81,16 @@ class Reports:
 
     async def give_up(self, experiment: str, reason: str) -> None:
         """There will be no report, unless there is a complete one already."""
-        record = await self._change(
+        record = await self._ledger.change(
             experiment, lambda record: record if record.complete else replace(record, failure=reason)
         )
         await self._announcer.experiment_reported(record)
 
     async def rendered(self, experiment: str, form: Format) -> bytes:
-        """The report over what has ended by now.
+        """The report over what has ended by now; nothing is made twice while no further run ends.
 
         Raises NOT_FOUND for an experiment of which no run has ended, PRECONDITION for one that came to
-        nothing, NOT_YET for a format that is not made yet.
+        nothing.
         """
         record = await self.records.get(experiment)
         if record.failure and not record.ended:
@@ -81,16 +100,30 @@ class Reports:
         ref = record.formats.get(form.value) if record.complete else None
         if ref and (stored := await self._archive.stored(ref)):
             return stored
-        (data,) = (await self._render(record, [form])).values()
-        return data
+        async with self._rendering:
+            if cached := self._cache.get(record, form):
+                return cached
+            data = (await self._render(record, [form]))[form]
+            self._cache.put(record, form, data)
+            return data
+
+    async def rebuild(self) -> list[str]:
+        """Makes the records of all experiments anew from the analyses in the store; returns their ids."""
+        found: dict[str, list[Row]] = {}
+        for run_id in await self._archive.run_ids():
+            item = await self._archive.analysis(run_id)
+            if item.run.experiment:
+                found.setdefault(item.run.experiment, []).append(row(item))
+        for experiment, rows in found.items():
+            await self._ledger.rebuild(experiment, rows)
+        return sorted(found)
 
     async def _keep(self, item: AnalysedRun, plan: Plan) -> None:
-        known = await self.records.find(item.run.experiment)
-        if known is None or not known.holds(item):
+        if not await self._ledger.holds(item.run.experiment, item.run.run_id, item.judgement_id):
             await self._archive.put_analysis(item)
             self._metrics.analysed(item)
         if item.run.experiment:
-            await self._change(item.run.experiment, lambda record: record.with_run(item, plan))
+            await self._ledger.add(row(item), plan)
 
     async def _settle(self, experiment: str) -> None:
         """Make the report where every slot has ended, and say so; again where a run came in meanwhile."""
@@ -107,35 +140,45 @@ class Reports:
         inputs = record.inputs
         formats = await self._render(record, KEPT)
         refs = await self._archive.put_report(record.experiment_id, formats)
-        return await self._change(record.experiment_id, lambda known: known.with_report(inputs, refs))
+        return await self._ledger.change(record.experiment_id, lambda known: known.with_report(inputs, refs))
 
     async def _render(self, record: ReportRecord, forms: Sequence[Format]) -> dict[Format, bytes]:
-        analysed = await self._archive.analyses(record.run_ids)
-        tasks = sorted({item.run.task for item in analysed})
-        experiment = Experiment(
-            record.experiment_id,
-            tuple([await self._archive.task(task) for task in tasks]),
-            record.plan.expected_runs,
-            record.plan.agents,
-            record.plan.repeats,
-            record.plan.model,
-        )
-
-        def work() -> dict[Format, bytes]:
-            report = build(experiment, analysed)
-            return {form: render(report, form) for form in forms}
-
         with self._metrics.rendering.time():
-            return await asyncio.to_thread(work)
+            rows = await self._ledger.rows(record)
+            if set(forms) <= TABULAR:
+                return await asyncio.to_thread(lambda: {form: render_rows(rows, form) for form in forms})
+            report = await self._report(record, rows)
+            return await asyncio.to_thread(lambda: {form: render(report, form) for form in forms})
 
-    async def _change(self, experiment: str, change: Callable[[ReportRecord], ReportRecord]) -> ReportRecord:
-        now = self._clock.now()
+    async def _report(self, record: ReportRecord, rows: pl.DataFrame) -> Report:
+        composer = await asyncio.to_thread(Composer, rows, self._shown_runs)
+        tasks = [await self._archive.task(task) for task in composer.tasks]
+        details = await self._archive.analyses(composer.wanted)
+        plan = record.plan
+        experiment = Experiment(
+            record.experiment_id, tuple(tasks), plan.expected_runs, plan.agents, plan.repeats, plan.model
+        )
+        by_id = {item.run.run_id: item for item in details}
+        return await asyncio.to_thread(composer.report, experiment, by_id)
 
-        def changed(record: ReportRecord) -> ReportRecord | None:
-            new = change(record)
-            return None if new == record else replace(new, changed_at=now)
 
-        fresh = change(ReportRecord(experiment, now, NO_PLAN))
-        if await self.records.find(experiment) is None and await self.records.create(experiment, fresh):
-            return fresh
-        return await self.records.change(experiment, changed)
+class _Cache:
+    """Rendered formats by what they were made of, those that were last asked for."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, record: ReportRecord, form: Format) -> bytes | None:
+        key = _identity(record, form)
+        if key in self._held:
+            self._held.move_to_end(key)
+        return self._held.get(key)
+
+    def put(self, record: ReportRecord, form: Format, data: bytes) -> None:
+        self._held[_identity(record, form)] = data
+        while sum(map(len, self._held.values())) > _CACHED and len(self._held) > 1:
+            self._held.popitem(last=False)
+
+
+def _identity(record: ReportRecord, form: Format) -> str:
+    return digest(record.experiment_id, record.inputs, asdict(record.plan), form.value)

@@ -206,7 +206,7 @@ def task_to_domain(data: bytes) -> Task:
 def report_to_wire(record: ReportRecord) -> analysis_pb2.Report:
     report = analysis_pb2.Report(
         experiment_id=record.experiment_id,
-        ended_runs=len(record.ended),
+        ended_runs=record.ended,
         expected_runs=record.plan.expected_runs,
         complete=record.complete,
         failure=record.failure,

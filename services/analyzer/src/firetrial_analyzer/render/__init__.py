@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from enum import StrEnum
 
+import polars as pl
+
 from firetrial_analyzer.report import Report
-from firetrial_kit.errors import Fault, FiretrialError, Reason
 
 
 class Format(StrEnum):
@@ -22,33 +23,34 @@ MEDIA_TYPES = {
     Format.MARKDOWN: "text/markdown; charset=utf-8",
     Format.LATEX: "application/x-tex",
     Format.CSV: "text/csv; charset=utf-8",
+    Format.PARQUET: "application/vnd.apache.parquet",
 }
+# Formats that have a row for each run, and are made of the rows alone.
+TABULAR = frozenset((Format.CSV, Format.PARQUET))
 
 
 def render(report: Report, form: Format) -> bytes:
-    """The report in one format, as UTF-8: same report, same bytes. Raises NOT_YET for Parquet."""
+    """The report in one of the formats that are not TABULAR, as UTF-8: same report, same bytes."""
     return _renderer(form)(report).encode("utf-8")
 
 
 def _renderer(form: Format) -> Callable[[Report], str]:
-    # The page brings matplotlib, which takes a second to load; the tables do not wait for it.
+    # The page brings matplotlib, which takes a second to load; the others do not wait for it.
     if form is Format.HTML:
         from firetrial_analyzer.render.page import html  # noqa: PLC0415
 
         return html
-    from firetrial_analyzer.render import document, markdown, tables  # noqa: PLC0415
+    from firetrial_analyzer.render import document, latex, markdown  # noqa: PLC0415
 
-    renderers = {
+    return {
         Format.JSON: document.json_text,
         Format.MARKDOWN: markdown.markdown,
-        Format.LATEX: tables.latex,
-        Format.CSV: tables.csv_text,
-    }
-    if form not in renderers:
-        cure = f"take one of {', '.join(MEDIA_TYPES)}"
-        raise FiretrialError(
-            Reason.NOT_YET,
-            f"reports as {form.value} are not made yet: {cure}",
-            faults=[Fault("format", form.value, cure)],
-        )
-    return renderers[form]
+        Format.LATEX: latex.latex,
+    }[form]
+
+
+def render_rows(rows: pl.DataFrame, form: Format) -> bytes:
+    """The rows in one of the TABULAR formats: same rows, same bytes, in whatever order they came."""
+    from firetrial_analyzer.render import tables  # noqa: PLC0415
+
+    return {Format.CSV: tables.csv_bytes, Format.PARQUET: tables.parquet_bytes}[form](rows)

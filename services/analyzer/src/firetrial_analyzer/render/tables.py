@@ -1,106 +1,48 @@
-"""The report as tables for other programs: CSV with a row for each run, LaTeX with a row for each agent."""
+"""The rows of a report for other programs: every attempt with the columns of `firetrial_analyzer.columns`."""
 
-import csv
-import io
+from __future__ import annotations
 
-from firetrial_analyzer.analysis import AnalysedRun
-from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS
+import polars as pl
+
+from firetrial_analyzer.columns import COLUMNS, TIMES
+from firetrial_analyzer.parts import parquet
 from firetrial_analyzer.render import text
-from firetrial_analyzer.report import Report
+from firetrial_analyzer.table import attempts
 
-_RUN_FIELDS = ("experiment", "task", "agent", "repeat", "attempt", "run_id", "outcome")
-COLUMNS = (*_RUN_FIELDS, *METRICS, *USAGE_FIELDS, "claims", "false_claims", "missing", "reason")
 # A spreadsheet takes a cell that starts so for a formula, also after blanks and in full width.
 _FORMULA = tuple("=+-@＝＋－＠|%")
-_LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-    }
-    | {char: f"\\{char}" for char in "&%$#_{}"}
-)
+_TEXTS = tuple(name for name, type_ in COLUMNS.items() if type_ == pl.String())
+_LISTS = tuple(name for name, type_ in COLUMNS.items() if isinstance(type_, pl.List))
+# What needs no look at its characters: most texts are ids and names.
+_PLAIN = r"^[A-Za-z0-9][A-Za-z0-9 ._:;,()/@-]*$"
 
 
-def csv_text(report: Report) -> str:
-    """One row a run, also of earlier attempts, with `COLUMNS`; empty where unknown or undefined."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(COLUMNS)
-    items = [*report.runs, *(AnalysedRun(run) for run in report.earlier_attempts)]
-    for item in sorted(items, key=lambda item: (item.run.slot, item.run.attempt)):
-        writer.writerow(_row(item))
-    return out.getvalue()
+def parquet_bytes(rows: pl.DataFrame) -> bytes:
+    """One row for each attempt, that of its latest judgement, ordered by slot and attempt."""
+    return parquet(attempts(rows))
 
 
-def _row(item: AnalysedRun) -> list[str]:
-    run = item.run
-    cells: list[object] = [getattr(run, name) for name in (*_RUN_FIELDS, *METRICS)]
-    cells += [getattr(run.usage, name) for name in USAGE_FIELDS]
-    cells += [
-        len(item.judgement.agent_claims) if item.judgement else None,
-        len(item.attribution.false_positives) if item.attribution else None,
-        len(item.attribution.missing) if item.attribution else None,
-        run.reason,
-    ]
-    return [_cell(cell) for cell in cells]
+def csv_bytes(rows: pl.DataFrame) -> bytes:
+    """The same as CSV with a head: times in ISO 8601, lists with blanks between, empty for null.
+
+    Text has its unseen characters spelled out and is never the start of a formula.
+    """
+    written = attempts(rows).with_columns(
+        *(pl.col(name).dt.strftime("%Y-%m-%dT%H:%M:%S%.6fZ") for name in TIMES),
+        *(pl.col(name).cast(pl.List(pl.String())).list.join(" ") for name in _LISTS),
+    )
+    safe = written.with_columns(
+        _safe(written[name]) for name in (*_TEXTS, "judge_flags", "integrity_findings")
+    )
+    return safe.write_csv(line_terminator="\r\n").encode()
 
 
-def _cell(value: object) -> str:
-    """Numbers as they are; text with its unseen characters spelled out and never the start of a formula."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return str(value)
+def _safe(column: pl.Series) -> pl.Series:
+    """Each different text is looked at once."""
+    strange = column.unique().drop_nulls().filter(~column.unique().drop_nulls().str.contains(_PLAIN))
+    return column.replace(strange, [_cell(value) for value in strange])
+
+
+def _cell(value: str) -> str:
     safe = text.shown(value)
     return f"'{safe}" if safe.startswith(_FORMULA) else safe
-
-
-def latex(report: Report) -> str:
-    """A booktabs table: agent, precision, recall, F1 as mean ± std in points of 100, runs counted."""
-    rows = [
-        " & ".join(
-            (
-                latex_escaped(row.agent),
-                *(
-                    _latex_mean(text.mean_and_spread(mean))
-                    for mean in (row.score.precision, row.score.recall, row.score.f1)
-                ),
-                f"{row.score.f1.counted}/{row.score.f1.total}",
-            )
-        )
-        + r" \\"
-        for row in report.agents
-    ]
-    spread = "over the task means" if len(report.tasks) > 1 else "over repeats"
-    offline = any(judge.offline for judge in report.judges)
-    caveat = " Offline judge: a demonstration, not a benchmark score." if offline else ""
-    return "\n".join(
-        (
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{Mean $\pm$ population standard deviation {spread}, points of 100.{caveat}}}",
-            r"\begin{tabular}{lrrrr}",
-            r"\toprule",
-            r"Agent & Precision & Recall & F1 & Runs \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        )
-    )
-
-
-def latex_escaped(value: str) -> str:
-    """`value` as plain text in LaTeX."""
-    return text.shown(value, 120).translate(_LATEX)
-
-
-def _latex_mean(value: str) -> str:
-    return value if value == text.UNDEFINED else f"${value.replace('±', chr(92) + 'pm')}$"
