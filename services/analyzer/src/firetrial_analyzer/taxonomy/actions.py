@@ -67,27 +67,44 @@ _LINES_AT_ONCE = 4096
 _MAX_BLOCK = 256 * 1024
 
 
-def stream(steps: Iterable[Step]) -> Iterator[Action]:
-    """The same for trajectories that do not fit into memory.
+class Stream:
+    """The same for trajectories that do not fit into memory, as their steps come in.
 
     A long output comes in pieces, each an action with the same text and the next lines.
     """
-    reader = _Reader()
-    for step in steps:
+
+    def __init__(self) -> None:
+        self._reader = _Reader()
+
+    def feed(self, step: Step) -> Iterator[Action]:
+        """The actions that are over now."""
+        reader = self._reader
         if step.by_agent:
             reader.see(step)
         if len(reader.found) >= 2 * _AT_ONCE:
             yield from reader.take(_AT_ONCE)
-        last = reader.found[-1] if reader.found else None
+        last = reader.last
         if last is not None and len(last.lines) >= _LINES_AT_ONCE:
             yield replace(last, lines=last.lines[:])
             last.lines.clear()
-    yield from reader.found
+
+    def close(self) -> Iterator[Action]:
+        """Those that nothing more is heard of."""
+        yield from self._reader.take(len(self._reader.found))
+
+
+def stream(steps: Iterable[Step]) -> Iterator[Action]:
+    """Actions one after another; `Stream` says how."""
+    reading = Stream()
+    for step in steps:
+        yield from reading.feed(step)
+    yield from reading.close()
 
 
 class _Reader:
     def __init__(self) -> None:
         self.found: list[Action] = []
+        self.last: Action | None = None  # that something was added to
         self._by_id: dict[str, Action] = {}
         self._text = _TextReader(self._begin)
 
@@ -103,6 +120,7 @@ class _Reader:
             self._told(step)
             return
         if action := self._by_id.get(str(step.fields.get("call", ""))):
+            self.last = action
             action.lines += _lines(step.number, step.text)
             return
         told = event(step)
@@ -116,6 +134,7 @@ class _Reader:
     def _begin(self, kind: Kind, step: int, text: str, target: str = "") -> Action:
         action = Action(kind, step, text, target)
         self.found.append(action)
+        self.last = action
         return action
 
     def _told(self, step: Step) -> None:

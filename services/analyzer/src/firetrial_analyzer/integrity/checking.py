@@ -1,0 +1,134 @@
+"""The integrity of one run, from its steps and files as they come in; memory does not grow with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from firetrial_analyzer.integrity.contact import Contacts, Host, Protected, Source
+from firetrial_analyzer.integrity.executed import Executed, fewer_samples
+from firetrial_analyzer.integrity.findings import Finding, Integrity, NumberTrace, Trace
+from firetrial_analyzer.integrity.fingerprint import Fingerprint
+from firetrial_analyzer.integrity.numbers import Numbers
+from firetrial_analyzer.integrity.passages import Passage, passages
+from firetrial_analyzer.taxonomy.actions import Action, Stream
+from firetrial_analyzer.taxonomy.evidence import Signal
+from firetrial_analyzer.taxonomy.steps import Citation, Step
+
+SCHEMA = "firetrial.integrity/1"
+MAX_CONCLUSION = 256 * 1024
+"""Characters of a conclusion that are read."""
+_TOLD = 20
+
+
+class Check:
+    """Takes steps and files, and then says what is known. It is the conclusion's numbers that it looks for."""
+
+    def __init__(
+        self,
+        conclusion: str,
+        instruction: str = "",
+        *,
+        source: Source | None = None,
+        given: Iterable[str] = (),
+    ) -> None:
+        self._conclusion = conclusion[:MAX_CONCLUSION]
+        self._left_out: list[str] = []
+        if len(conclusion) > MAX_CONCLUSION:
+            self._left_out.append(f"the conclusion was read up to {MAX_CONCLUSION} characters")
+        self._stream = Stream()
+        self._numbers = Numbers(self._conclusion, instruction)
+        self._executed = Executed(self._conclusion)
+        self._contacts = Contacts(source or Source())
+        self._protected = Protected(given, instruction)
+        self._fingerprint = Fingerprint()
+
+    def step(self, step: Step) -> None:
+        """Take the next step of the trajectory."""
+        self._actions(self._stream.feed(step))
+
+    def end_of_steps(self) -> None:
+        """The trajectory is over; files come next."""
+        self._actions(self._stream.close())
+
+    def file(self, passage: Passage) -> None:
+        """Take lines of a file that the run left."""
+        self._numbers.see(passage)
+        self._executed.see(passage)
+
+    def not_read(self, why: Iterable[str]) -> None:
+        """Something could not be looked at."""
+        self._left_out += why
+
+    def result(self, facts: Sequence[Signal] = (), hosts: Iterable[Host] = ()) -> Integrity:
+        """All that is known. `facts` are the taxonomy's signals, `hosts` whom the run spoke to."""
+        numbers = self._numbers.traces()
+        if self._numbers.left_out:
+            self._left_out.append(f"{self._numbers.left_out} numbers of the conclusion were not looked for")
+        if not self._numbers.all_tables:
+            self._left_out.append("not every table was looked through for numbers that others follow from")
+        findings = [
+            *self._unfounded(numbers),
+            *fewer_samples(self._conclusion, numbers),
+            *self._executed.findings(facts),
+            *self._contacts.findings(hosts),
+            *self._protected.findings(),
+            *(Finding("not_read", why) for why in self._left_out),
+        ]
+        fingerprint = self._fingerprint.of(self._conclusion)
+        return Integrity(numbers, tuple(findings), not self._left_out, fingerprint)
+
+    def _actions(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            self._contacts.see(action)
+            self._protected.see(action)
+            for passage in passages([action], self._conclusion):
+                self._numbers.see(passage)
+                self._executed.see(passage)
+                self._fingerprint.see(passage)
+
+    def _unfounded(self, numbers: Sequence[NumberTrace]) -> Iterator[Finding]:
+        untraced = [number for number in numbers if number.trace is Trace.UNTRACED]
+        if untraced:
+            told = ", ".join(number.text for number in untraced[:_TOLD])
+            more = f" and {len(untraced) - _TOLD} more" if len(untraced) > _TOLD else ""
+            statement = f"{len(untraced)} of {len(numbers)} numbers stand in no output and follow from none"
+            yield Finding("untraced_number", f"{statement}: {told}{more}.")
+        for quantity, code, output in self._numbers.hard_coded()[:_TOLD]:
+            citations = tuple(place.citation for place in (code, output) if place.citation)
+            statement = f"{quantity.text} was only printed by code that has it written in it."
+            yield Finding("hard_coded_number", statement, citations)
+
+
+def to_json(found: Integrity) -> dict[str, Any]:
+    """`firetrial.integrity/1`: what a rubric's folder of logs can hold, and what the command prints."""
+    return {
+        "schema": SCHEMA,
+        "complete": found.complete,
+        "counts": {trace.value: found.count(trace) for trace in Trace},
+        "untraced_share": found.untraced_share,
+        "fingerprint": found.fingerprint,
+        "numbers": [
+            {
+                "text": number.text,
+                "start": number.start,
+                "end": number.end,
+                "trace": number.trace.value,
+                "source": number.source,
+                "citations": _citations(number.citations),
+            }
+            for number in found.numbers
+        ],
+        "findings": [
+            {
+                "name": finding.name,
+                "statement": finding.statement,
+                "citations": _citations(finding.citations),
+            }
+            for finding in found.findings
+        ],
+    }
+
+
+def _citations(citations: Sequence[Citation]) -> list[dict[str, Any]]:
+    return [{"step": citation.step, "quote": citation.quote} for citation in citations]

@@ -1,0 +1,119 @@
+"""Text files that a run left, read within bounds and with nothing in them trusted."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from firetrial_analyzer.integrity.passages import Passage
+from firetrial_analyzer.taxonomy.actions import Line
+
+MAX_FILES = 2000
+MAX_BYTES = 8 * 1024 * 1024
+"""Of one file."""
+MAX_TOTAL = 64 * 1024 * 1024
+MAX_OFFSET = 1024 * 1024 * 1024
+"""How far into a tar is looked."""
+_PIECE = 4096  # lines
+_LINE = 64 * 1024
+_HEADER = 1024 * 1024
+_TEXTS = frozenset({".json", ".jsonl", ".csv", ".tsv", ".txt", ".log", ".out", ".md", ".yaml", ".yml"})
+# What an agent writes itself is no evidence, and what it was given is no result.
+_REPORTS = re.compile(
+    r"conclusion|report|summary\.(?:md|txt)|readme|paper|draft|write-?up|findings|abstract|answer\.|plan|notes?\.",
+    re.IGNORECASE,
+)
+_GIVEN = ("data/", "instruction.txt")
+
+
+class Files:
+    """Passages from files; `left_out` says in words what was not read."""
+
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+        self._files = 0
+        self._total = 0
+
+    def folder(self, folder: Path) -> Iterator[Passage]:
+        """Regular files below a folder, by name; links are not followed."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            name = path.relative_to(folder).as_posix()
+            if self._takes(name, path.stat().st_size):
+                with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+                    yield from self._read(name, file)
+
+    def tar(self, archive: IO[bytes]) -> Iterator[Passage]:
+        """Regular files of a seekable tar or tar.gz. One that is broken is read as far as it is whole."""
+        try:
+            with _opened(archive) as opened:
+                for member in opened:
+                    if member.offset > MAX_OFFSET:
+                        self.left_out.append(f"the archive was read up to {MAX_OFFSET} bytes")
+                        return
+                    if member.isreg() and self._takes(member.name, member.size):
+                        yield from self._read(member.name, cast("IO[bytes]", opened.extractfile(member)))
+        # tarfile follows headers that announce headers by calling itself.
+        except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
+            self.left_out.append(f"the archive could not be read to its end: {error}"[:300])
+
+    def _takes(self, name: str, size: int) -> bool:
+        """Whether a file is a text that counts; one that is too much is told."""
+        path = PurePosixPath(name)
+        shown = name.removeprefix("./")
+        if path.suffix.lower() not in _TEXTS or _REPORTS.search(path.name) or shown.startswith(_GIVEN):
+            return False
+        if self._files >= MAX_FILES or self._total + min(size, MAX_BYTES) > MAX_TOTAL:
+            if not any("more files" in told for told in self.left_out):
+                self.left_out.append(f"{name[:200]} and more files were not read: there are too many")
+            return False
+        self._files += 1
+        self._total += min(size, MAX_BYTES)
+        if size > MAX_BYTES:
+            self.left_out.append(f"{name[:200]} was read up to {MAX_BYTES} of its {size} bytes")
+        return True
+
+    def _read(self, name: str, file: IO[bytes]) -> Iterator[Passage]:
+        lines: list[Line] = []
+        room = MAX_BYTES
+        while room > 0 and (data := file.readline(min(room, _LINE))):
+            room -= len(data)
+            lines.append(Line(0, data.decode("utf-8", "replace").rstrip("\r\n")))
+            if len(lines) >= _PIECE:
+                yield Passage(tuple(lines), file=name)
+                lines = []
+        if lines:
+            yield Passage(tuple(lines), file=name)
+
+
+def _opened(archive: IO[bytes]) -> tarfile.TarFile:
+    archive.seek(0)
+    packed = archive.read(2) == b"\x1f\x8b"
+    archive.seek(0)
+    plain = cast("IO[bytes]", gzip.GzipFile(fileobj=archive)) if packed else archive
+    return tarfile.open(fileobj=cast("IO[bytes]", _Wary(plain)), mode="r:", errorlevel=1)
+
+
+class _Wary(io.BufferedIOBase):
+    """A file that refuses reads of a size that only a hostile header asks for."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int | None = -1) -> bytes:
+        if size is None or not 0 <= size <= _HEADER:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()

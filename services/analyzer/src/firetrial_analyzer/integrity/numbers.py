@@ -1,0 +1,177 @@
+"""The trace of every number of a conclusion, from what was found in the run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from firetrial_analyzer.integrity.derivation import Derived, Deriver, Part, beside
+from firetrial_analyzer.integrity.findings import NumberTrace, Trace
+from firetrial_analyzer.integrity.labels import label, shared
+from firetrial_analyzer.integrity.passages import Passage
+from firetrial_analyzer.integrity.quantities import Quantity, quantities
+from firetrial_analyzer.integrity.sorting import Sort
+from firetrial_analyzer.integrity.tracing import Place, Target, Tracer
+from firetrial_analyzer.taxonomy.steps import Citation
+
+# Whole numbers below this say how a study is made, where nothing says that they were measured.
+_SMALL = 13
+_SAMPLES = label("num samples limit size count range question prompt example item trial max")
+_PARTS_BEFORE = 2
+
+
+class Numbers:
+    """Follows the numbers of one conclusion through one run."""
+
+    def __init__(self, conclusion: str, instruction: str = "") -> None:
+        self._text = conclusion
+        self._tracer = Tracer(conclusion)
+        self._given = _given(instruction)
+        wanted = [
+            (key, target.quantity, conclusion[slice(*target.sentence)], target.words)
+            for key, target in self._tracer.targets.items()
+            if target.quantity.sort is Sort.RESULT
+        ]
+        self._deriver = Deriver(wanted)
+
+    def see(self, passage: Passage) -> None:
+        """Take the next passage of the run."""
+        self._tracer.see(passage)
+        self._deriver.see(passage)
+
+    @property
+    def left_out(self) -> int:
+        """Numbers of the conclusion that were not looked for: there are too many."""
+        return self._tracer.left_out
+
+    @property
+    def all_tables(self) -> bool:
+        """Whether everything was looked through for derivations."""
+        return self._deriver.all_read
+
+    def hard_coded(self) -> list[tuple[Quantity, Place, Place]]:
+        """Numbers whose only outputs show what the code before them has: (number, code, output)."""
+        return [
+            (target.quantity, *target.hard_coded)
+            for target in self._tracer.targets.values()
+            if target.hard_coded and not target.places and target.quantity.sort is Sort.RESULT
+        ]
+
+    def traces(self) -> tuple[NumberTrace, ...]:
+        """To be asked once everything was seen."""
+        self._tracer.end()
+        found = {item.start: self._first(item) for item in self._tracer.quantities}
+        for target in self._tracer.targets.values():
+            trace = found[target.quantity.start]
+            if trace.trace is Trace.UNTRACED and target.quantity.sort is not Sort.BOUND:
+                found[target.quantity.start] = self._second(target, trace, found)
+        return tuple(found.values())
+
+    def _first(self, item: Quantity) -> NumberTrace:
+        """By what stands in the run and in the instruction."""
+        target = self._tracer.targets.get(item.start)
+        if target is None:
+            trace = Trace.NOT_A_RESULT if item.sort is Sort.NONE else Trace.UNTRACED
+            return NumberTrace(item.text, item.start, item.end, trace)
+        bare = NumberTrace(item.text, item.start, item.end, Trace.UNTRACED)
+        if item.sort is Sort.BOUND:
+            return self._bound(item, target, bare)
+        if places := self._places(target):
+            return _traced(bare, places)
+        if self._is_given(target):
+            return replace(bare, trace=Trace.GIVEN, source="the instruction")
+        return bare
+
+    def _bound(self, item: Quantity, target: Target, bare: NumberTrace) -> NumberTrace:
+        """ "p < x" holds where a test printed a p that is."""
+        under = sorted((p for p in self._tracer.p_values if p.value <= item.value), key=lambda p: -p.value)
+        return _traced(bare, under[:1] or target.labelled)
+
+    def _places(self, target: Target) -> list[Place]:
+        if target.places:
+            return target.places
+        if target.quantity.sort is not Sort.SETTING:
+            return []
+        # What a study was set to do stands in its code.
+        return [
+            place
+            for place, words, _ in target.in_code
+            if shared(words, target.words) or (not target.quantity.decimal and words & _SAMPLES)
+        ]
+
+    def _is_given(self, target: Target) -> bool:
+        setting = target.quantity.sort is Sort.SETTING or target.quantity.pair >= 0
+        return any(
+            (item.value, item.unit) == (target.quantity.value, target.quantity.unit)
+            and (setting or shared(words, target.words))
+            for item, words in self._given
+        )
+
+    def _second(self, target: Target, trace: NumberTrace, found: dict[int, NumberTrace]) -> NumberTrace:
+        """By what follows from the numbers beside it or from outputs; else it may be no result after all."""
+        item = target.quantity
+        derived: Derived | None = None
+        if item.sort is Sort.RESULT or not item.decimal:
+            low = self._before(target.sentence[0])
+            sentence = self._text[low : target.sentence[1]]
+            derived = beside(item, sentence, self._parts(low, target, found))
+        derived = derived or self._deriver.found(item.start)
+        if derived:
+            return replace(trace, trace=Trace.DERIVED, source=derived.how, citations=derived.citations)
+        return replace(trace, trace=Trace.NOT_A_RESULT) if self._is_small(item) else trace
+
+    def _before(self, start: int) -> int:
+        """Where the sentence before begins."""
+        begins = sorted({target.sentence[0] for target in self._tracer.targets.values()})
+        earlier = [begin for begin in begins if begin < start]
+        return earlier[-1] if earlier else start
+
+    def _parts(self, low: int, target: Target, found: dict[int, NumberTrace]) -> list[Part]:
+        """Known numbers of the sentence and of the one before."""
+        known = (Trace.TRACED, Trace.GIVEN)
+        beside_it = [
+            other
+            for other in self._tracer.targets.values()
+            if low <= other.quantity.start < target.sentence[1]
+            and other is not target
+            and found[other.quantity.start].trace in known
+        ]
+        parts = [_part(other, found[other.quantity.start]) for other in beside_it]
+        if target.quantity.sort is Sort.SETTING:
+            parts += [
+                Part(item.text, (item.value, item.value), item.unit)
+                for item, _ in self._given
+                if not item.decimal and not item.unit
+            ]
+        return parts
+
+    def _is_small(self, item: Quantity) -> bool:
+        small = not item.decimal and not item.unit and not item.sign and item.value < _SMALL
+        said = self._text[max(0, item.start - 3) : item.start].rstrip()[-1:]
+        return small and item.pair < 0 and said not in ("=", ":", "≈", "~")
+
+
+def _given(instruction: str) -> list[tuple[Quantity, frozenset[str]]]:
+    """Numbers of the instruction with the words around them."""
+    return [
+        (item, label(instruction[max(0, item.start - 80) : item.end + 60]))
+        for item in quantities(instruction)
+        if item.sort is not Sort.NONE
+    ]
+
+
+def _part(target: Target, trace: NumberTrace) -> Part:
+    """As it was found first, for it was measured more exactly than it is told."""
+    item = target.quantity
+    told = abs(item.value)
+    exact = target.places[0].value if target.places else told
+    citation = trace.citations[0] if trace.citations else None
+    return Part(item.text, (exact, told), item.unit, citation)
+
+
+def _traced(bare: NumberTrace, places: Sequence[Place]) -> NumberTrace:
+    if not places:
+        return bare
+    citations: tuple[Citation, ...] = tuple(
+        dict.fromkeys(place.citation for place in places if place.citation)
+    )
+    where = places[0].file or f"step {places[0].step}"
+    return replace(bare, trace=Trace.TRACED, source=where, citations=citations)

@@ -1,0 +1,259 @@
+"""Where the numbers of a conclusion come from: looked for while a run goes by, so that no run is too long.
+
+A number that stands anywhere in outputs proves little where thousands of numbers stand: 0.87 is then there
+by chance. So a place counts where its line is about the same thing (it shares a word with the sentence), or
+where so few numbers of that size were printed that a made-up one would meet one of them in less than CHANCE
+of the cases. An output counts for nothing where the code that was written before it has the number in it.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from firetrial_analyzer.integrity.labels import label, sentences, shared
+from firetrial_analyzer.integrity.passages import Passage
+from firetrial_analyzer.integrity.quantities import Quantity, quantities
+from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, admissible
+from firetrial_analyzer.integrity.sorting import Sort
+from firetrial_analyzer.taxonomy.steps import Citation, cite
+
+# A number without a word in common with its place is believed where a made-up one would fit so seldom.
+CHANCE = 0.05
+# Numbers of a conclusion that are looked for.
+MAX_TARGETS = 400
+# Numbers are counted when so many have come together.
+_BATCH = 20_000
+_ENOUGH = 3
+_MOST_LOOKED_AT = 2000
+_AROUND = 120
+_HEADER_LINES = 40
+_MOST_P_VALUES = 1000
+_P_VALUE = re.compile(
+    r"\b(?:p|P|pval|p_?values?|p-values?|pvalues?|P>\|\w\|)(?:\s?\([^)\n]{0,20}\))?[\"']?\s{0,3}[=:<|,]?\s{0,3}"
+    r"(\d{0,3}\.\d{1,30}(?:[eE]-\d{1,3})?|\d(?:\.\d{1,20})?[eE]-\d{1,3})"
+)
+_CONVENTIONAL = frozenset({0.05, 0.95, 0.25, 0.75, 0.99, 0.01, 1.96})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a number was found: its step (0 in a file), its value in the unit of the conclusion's number."""
+
+    step: int
+    line: str
+    start: int
+    value: float
+    file: str = ""
+
+    @property
+    def citation(self) -> Citation | None:
+        low = 0 if len(self.line) <= 200 else max(0, self.start - 80)
+        return cite(self.step, self.line[low : low + 200]) if self.step else None
+
+
+@dataclass(slots=True)
+class Target:
+    """A number that is looked for, the words of its sentence, and what was found so far."""
+
+    quantity: Quantity
+    sentence: tuple[int, int]
+    words: frozenset[str]
+    ways: list[tuple[str, float, float, float]]
+    labelled: list[Place] = field(default_factory=list)
+    free: list[Place] = field(default_factory=list)
+    in_code: list[tuple[Place, frozenset[str], float]] = field(default_factory=list)
+    hard_coded: tuple[Place, Place] | None = None
+    around: set[int] = field(default_factory=set)
+    looked_at: int = 0
+
+    @property
+    def settled(self) -> bool:
+        return len(self.labelled) >= _ENOUGH or self.looked_at >= _MOST_LOOKED_AT
+
+    @property
+    def forms(self) -> float:
+        """How many numbers of this precision there are between half and twice its size."""
+        half = self.quantity.half
+        return max(1.0, 1.5 * abs(self.quantity.value) / (2 * half)) if half else 1.0
+
+    @property
+    def places(self) -> list[Place]:
+        """What counts as evidence."""
+        chance = len(self.around) / self.forms
+        return self.labelled or (self.free if chance <= CHANCE or len(self.around) <= 1 else [])
+
+
+class Tracer:
+    """Sees code and outputs in their order, and then says of each number where it is."""
+
+    def __init__(self, conclusion: str) -> None:
+        read = quantities(conclusion)
+        self.quantities = read
+        spans = sentences(conclusion)
+        looked_for = [item for item in read if item.sort is not Sort.NONE][:MAX_TARGETS]
+        self.targets = {item.start: _target(conclusion, item, spans) for item in looked_for}
+        self.left_out = len([item for item in read if item.sort is not Sort.NONE]) - len(looked_for)
+        self.p_values: list[Place] = []
+        self._bounds = any(item.sort is Sort.BOUND for item in looked_for)
+        self._open = list(self.targets.values())
+        self._wanted = _wanted(self._open)
+        self._batch: list[Numbers] = []
+        self._size = 0
+
+    def see(self, passage: Passage) -> None:
+        """Take the next passage of the run."""
+        if not self._open or not passage.lines:
+            return
+        text = Text.of(passage.lines)
+        numbers = text.numbers()
+        if not passage.code:
+            self._count(numbers)
+            self._see_p(passage, text)
+        if self._wanted.any(numbers):
+            for found in text.found(self._wanted):
+                self._look(passage, text, found)
+            if any(target.settled for target in self._open):
+                self._open = [target for target in self._open if not target.settled]
+                self._wanted = _wanted(self._open)
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        self._flush()
+
+    def _look(self, passage: Passage, text: Text, found: Found) -> None:
+        line = text.lines[found.line]
+        words: frozenset[str] | None = None
+        for target in self._open:
+            value = _fits(target, found)
+            if value is None:
+                continue
+            place = Place(line.step, line.text, found.start, value, passage.file)
+            words = _words(text, found) if words is None else words
+            target.looked_at += 1
+            if passage.code:
+                target.in_code.append((place, words, found.half))
+            else:
+                self._output(target, place, words, found)
+
+    def _output(self, target: Target, place: Place, words: frozenset[str], found: Found) -> None:
+        typed = next((item for item in target.in_code if _typed(item, found, words)), None)
+        if typed is not None:
+            target.hard_coded = target.hard_coded or (typed[0], place)
+        elif shared(words, target.words):
+            target.labelled.append(place)
+        elif len(target.free) < _ENOUGH:
+            target.free.append(place)
+
+    def _see_p(self, passage: Passage, text: Text) -> None:
+        """Keep the p-values that any bound of the conclusion could be about."""
+        if not self._bounds or len(self.p_values) >= _MOST_P_VALUES:
+            return
+        for match in _P_VALUE.finditer(text.whole):
+            number = bisect_right(text.begins, match.start()) - 1
+            line = text.lines[number]
+            start = match.start() - text.begins[number]
+            self.p_values.append(Place(line.step, line.text, start, float(match[1]), passage.file))
+
+    def _count(self, numbers: Numbers) -> None:
+        self._batch.append(numbers)
+        self._size += len(numbers)
+        if self._size >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        numbers = np.unique(np.concatenate(self._batch)) if self._batch else np.array([])
+        self._batch, self._size = [], 0
+        for target in self._open:
+            _count_around(target, numbers)
+
+
+def _target(text: str, item: Quantity, spans: list[tuple[int, int]]) -> Target:
+    n = next((n for n, (low, high) in enumerate(spans) if low <= item.start < high), -1)
+    low, high = spans[n] if n >= 0 else (0, len(text))
+    words = label(text[max(low, item.start - 400) : min(high, item.end + 200)])
+    return Target(item, (low, high), words | _heading(text, spans, n), admissible(item))
+
+
+def _heading(text: str, spans: list[tuple[int, int]], n: int) -> frozenset[str]:
+    """The words over a list, or over the columns of a table."""
+    if n <= 0 or not text[spans[n][0] :].lstrip().startswith(("-", "*", "|", "•")):
+        return frozenset()
+    for low, high in reversed(spans[max(0, n - 20) : n]):
+        above = text[low:high].strip()
+        if above.endswith(":") or above.startswith("#"):
+            return label(above[-300:])
+        if above.startswith("|") and not any(letter.isdigit() for letter in above):
+            return label(above[:300])
+    return frozenset()
+
+
+def _wanted(targets: Iterable[Target]) -> Wanted:
+    return Wanted([(low, high) for target in targets for _, _, low, high in target.ways])
+
+
+def _fits(target: Target, found: Found) -> float | None:
+    """The value in the unit of the target, where it rounds to it."""
+    wanted = target.quantity
+    if wanted.sign and (wanted.sign == "-") != found.negative and wanted.value:
+        return None
+    for unit, factor, low, high in target.ways:
+        if low <= found.value <= high and (
+            found.unit == unit or (not found.unit and _may_lack(target, unit))
+        ):
+            return found.value * factor
+    return None
+
+
+def _may_lack(target: Target, unit: str) -> bool:
+    """Whether an output may leave the unit out. A share told in percent, as 73.2, has three digits then."""
+    item = target.quantity
+    return unit != "%" or item.unit == "%" or abs(item.value) >= 100 * item.half
+
+
+def _words(text: Text, found: Found) -> frozenset[str]:
+    """Of the number's line near the number, and of the lines without numbers above it."""
+    line = text.lines[found.line].text
+    near = line[max(0, found.start - _AROUND) : found.start + _AROUND // 2]
+    return label(near) | label(_header(text, found.line))
+
+
+def _header(text: Text, line: int) -> str:
+    """The two nearest lines above that have words and no decimal numbers."""
+    found: list[str] = []
+    for above in reversed(text.lines[max(0, line - _HEADER_LINES) : line]):
+        shown = above.text[:200]
+        if not shown.strip() and found:
+            break
+        if any(letter.isalpha() for letter in shown) and not any(c.isdigit() for c in shown):
+            found.append(shown)
+            if len(found) == 2:
+                break
+    return " ".join(found)
+
+
+def _typed(item: tuple[Place, frozenset[str], float], found: Found, words: frozenset[str]) -> bool:
+    """Whether an output only shows what was typed into the code, perhaps rounded."""
+    place, code_words, half = item
+    if half > found.half * (1 + 1e-9):
+        return False
+    return _specific(place.value, half) or bool(shared(words, code_words))
+
+
+def _specific(value: float, half: float) -> bool:
+    """Whether a number in code is none that programs have anyway, such as 0.5, 100 or 0.05."""
+    digits = f"{abs(value):.12g}".replace(".", "").strip("0").partition("e")[0]
+    return len(digits) >= 3 or (len(digits) == 2 and half <= 0.005 and value not in _CONVENTIONAL)
+
+
+def _count_around(target: Target, numbers: Numbers) -> None:
+    """The different numbers of about this size, told as exactly as the target is."""
+    size, half = abs(target.quantity.value), target.quantity.half
+    if not half or len(target.around) > CHANCE * target.forms + 1:
+        return
+    for factor in {factor for _, factor, _, _ in target.ways}:
+        scaled = numbers * factor
+        near = scaled[(scaled >= size / 2) & (scaled <= size * 2)]
+        target.around.update(np.unique(np.rint(near / (2 * half))).astype(int).tolist()[:5000])
