@@ -154,9 +154,9 @@ def _without(line: str) -> str:
 def _views(line: str) -> Iterator[str]:
     """The line as a clever reader may read it: without hidden characters, disguise, gaps and encodings."""
     plain = _LEADER.sub("", fold(unhidden(line)))
-    yield plain
+    yield " ".join(plain.split())
     if _SPELLED.search(plain):
-        yield re.sub(r"(?<=\b\w)[ .·_-](?=\w\b)", "", plain)
+        yield " ".join(re.sub(r"(?<=\b\w)[ .·_-](?=\w\b)", "", plain).split())
     for match in _ENCODED.finditer(plain):
         yield from _decoded(match.group())
 
