@@ -11,6 +11,7 @@ from firetrial.parser.v1 import task_pb2
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.attribution import Attribution, Missed
 from firetrial_analyzer.false_claims import FalsePositive
+from firetrial_analyzer.reviews import Agreement, Review
 from firetrial_analyzer.taxonomy.evidence import Signal
 from firetrial_analyzer.taxonomy.steps import Citation
 from firetrial_kit.errors import FiretrialError, Reason
@@ -24,7 +25,9 @@ def instruction_to_domain(data: bytes) -> str:
         raise FiretrialError(Reason.CORRUPT, f"the task cannot be read: {error}") from error
 
 
-def attribution_to_wire(item: AnalysedRun, found: Attribution) -> pb.Attribution:
+def attribution_to_wire(item: AnalysedRun) -> pb.Attribution:
+    """Empty but for the run where it has none."""
+    found = item.attribution or Attribution(item.run.run_id)
     claims = (*item.judgement.agent_claims, *item.judgement.truth_claims) if item.judgement else ()
     text = {claim.id: claim.text for claim in claims}
     return pb.Attribution(
@@ -41,6 +44,33 @@ def attribution_to_wire(item: AnalysedRun, found: Attribution) -> pb.Attribution
         notes=found.notes,
         cost_usd=found.usage.usd,
         tokens=found.usage.tokens,
+    )
+
+
+def review_to_wire(review: Review) -> pb.Review:
+    wired = pb.Review(
+        claim_id=review.claim_id,
+        reviewer=review.reviewer,
+        type=review.type,
+        confirmed=review.confirmed,
+        note=review.note,
+    )
+    wired.reviewed_at.FromDatetime(review.reviewed_at)
+    return wired
+
+
+def agreement_to_wire(found: Agreement) -> pb.Agreement:
+    return pb.Agreement(
+        reviewed=found.reviewed,
+        confirmed=found.confirmed,
+        share=found.share,
+        low=found.interval.low if found.interval else None,
+        high=found.interval.high if found.interval else None,
+        kappa=found.kappa,
+        confusion=[
+            pb.Confusion(attributed=attributed, reviewed=said, count=count)
+            for attributed, said, count in found.confusion
+        ],
     )
 
 

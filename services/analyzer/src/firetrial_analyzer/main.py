@@ -17,6 +17,8 @@ from firetrial_analyzer.record import ReportRecord
 from firetrial_analyzer.release import Release
 from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
+from firetrial_analyzer.reviewing import Reviewing
+from firetrial_analyzer.reviews import RunReviews
 from firetrial_analyzer.servicer import AnalyzerServicer
 from firetrial_kit import rpc, service
 from firetrial_kit.records import Records
@@ -36,7 +38,9 @@ async def build(parts: Parts) -> Service:
         shown_runs=settings.shown_runs,
     )
     releases = Releases(Records(parts.state, "release", Release), parts.objects, parts.clock)
-    servicer = AnalyzerServicer(reports, archive, releases, parts.bus)
+    reviews = Records(parts.state, "review", RunReviews)
+    reviewing = Reviewing(archive, reviews, parts.objects, parts.clock)
+    servicer = AnalyzerServicer(reports, archive, releases, parts.bus, reviewing)
 
     def register(server: rpc.Server) -> None:
         server.add(

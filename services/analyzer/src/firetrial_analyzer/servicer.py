@@ -8,17 +8,27 @@ from typing import Any
 
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.attribution_rpcs import AttributionRpcs
 from firetrial_analyzer.release_rpcs import ReleaseRpcs
 from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
+from firetrial_analyzer.reviewing import Reviewing
 from firetrial_analyzer.watching_rpcs import WatchingRpcs
 from firetrial_analyzer.wire import analysis_to_wire, format_to_domain, id_to_domain, report_to_wire
 from firetrial_kit.bus import Bus
 from firetrial_kit.rpc import PIECE
 
 
-class AnalyzerServicer(ReleaseRpcs, WatchingRpcs):
-    def __init__(self, reports: Reports, archive: Archive, releases: Releases, bus: Bus) -> None:
+class AnalyzerServicer(AttributionRpcs, ReleaseRpcs, WatchingRpcs):
+    def __init__(
+        self,
+        reports: Reports,
+        archive: Archive,
+        releases: Releases,
+        bus: Bus,
+        reviewing: Reviewing | None = None,
+    ) -> None:
+        self._reviewing = reviewing
         self._reports = reports
         self._records = reports.records
         self._archive = archive

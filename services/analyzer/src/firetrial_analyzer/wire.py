@@ -222,7 +222,7 @@ def report_to_wire(record: ReportRecord) -> analysis_pb2.Report:
 def analysis_to_wire(item: AnalysedRun) -> analysis_pb2.Analysis:
     analysis = analysis_pb2.Analysis(run_id=item.run.run_id, experiment_id=item.run.experiment)
     if item.attribution:
-        analysis.attribution.CopyFrom(attribution_to_wire(item, item.attribution))
+        analysis.attribution.CopyFrom(attribution_to_wire(item))
     return analysis
 
 
