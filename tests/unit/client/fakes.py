@@ -28,6 +28,7 @@ from firetrial.runner.v1 import runner_service_pb2 as runner
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.ids import sha256
 from firetrial_kit.rpc import status_of
+from unit.client.fake_releases import FakeReleases
 
 LIMIT = 64 * 1024 * 1024
 
@@ -357,7 +358,7 @@ class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
         return page(found, request, judge.ListJudgementsResponse(), "judgements")
 
 
-class Analyzer(analyzer_service_pb2_grpc.AnalyzerServiceServicer):
+class Analyzer(FakeReleases):
     def __init__(self, world: World) -> None:
         self.world = world
 

@@ -8,13 +8,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from firetrial_client.endpoints import SERVICES
 from firetrial_client.errors import FiretrialError
-from firetrial_client.judgements import JudgementCalls
 from firetrial_client.papers import PaperCalls
+from firetrial_client.releases import ReleaseCalls
 from firetrial_client.reports import ReportCalls
 from firetrial_client.runs import RunCalls
 
 
-class AsyncFiretrial(PaperCalls, RunCalls, JudgementCalls, ReportCalls):
+class AsyncFiretrial(PaperCalls, RunCalls, ReleaseCalls, ReportCalls):
     """One Firetrial: its four services as one object.
 
     async with AsyncFiretrial() as client:

@@ -134,6 +134,13 @@ class Firetrial:
     list_calibrations = _stream(AsyncFiretrial.list_calibrations)
     grade_submission = _single(AsyncFiretrial.grade_submission)
 
+    create_release = _single(AsyncFiretrial.create_release)
+    get_release = _single(AsyncFiretrial.get_release)
+    list_releases = _stream(AsyncFiretrial.list_releases)
+    leaderboard = _single(AsyncFiretrial.leaderboard)
+    episodes = _stream(AsyncFiretrial.episodes)
+    watch_experiment = _stream(AsyncFiretrial.watch_experiment)
+
     get_report = _single(AsyncFiretrial.get_report)
     list_reports = _stream(AsyncFiretrial.list_reports)
     watch_report = _stream(AsyncFiretrial.watch_report)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import UTC
 
 import click
 from google.protobuf.message import Message
@@ -17,18 +18,35 @@ from firetrial_client.cli.display import display
 from firetrial_client.cli.follow import Failed, Follower
 from firetrial_client.cli.output import show_json, word
 from firetrial_client.cli.run import finish
+from firetrial_client.cli.text import safe
 
 
 @click.command()
 @click.argument("experiment")
 @click.option("--timeout", type=DURATION, metavar="TIME", help="Stop watching after TIME.")
+@click.option("--facts", is_flag=True, help="A line for each thing that any service tells, as it is told.")
 @answering
-def watch(app: App, experiment: str, timeout: float | None) -> None:
+def watch(app: App, experiment: str, timeout: float | None, *, facts: bool) -> None:
     """Follow EXPERIMENT to its end and print the table. Ctrl-C ends the watching only.
 
     With --json: a line {"run": …} for each change of a run, then one {"report": …}.
     """
-    asyncio.run(_watch(app, experiment, timeout))
+    if facts:
+        _facts(app, experiment, timeout)
+    else:
+        asyncio.run(_watch(app, experiment, timeout))
+
+
+def _facts(app: App, experiment: str, timeout: float | None) -> None:
+    with app.client() as client:
+        for told in client.watch_experiment(experiment, timeout=timeout):
+            if app.json:
+                show_json(told)
+                continue
+            at = f"{told.told_at.ToDatetime(UTC).astimezone():%H:%M:%S}" if told.fact else " " * 8
+            done = f"{told.ended_runs} of {told.expected_runs} runs" if told.expected_runs else ""
+            what = " ".join(part for part in (told.service, told.fact, told.key, told.detail) if part)
+            click.echo(safe(f"{at}  {done:>16}  {what}".rstrip()))
 
 
 async def _watch(app: App, experiment_id: str, timeout: float | None) -> None:
