@@ -6,6 +6,7 @@ import asyncio
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from firetrial_client.attributions import AttributionCalls
 from firetrial_client.endpoints import SERVICES
 from firetrial_client.errors import FiretrialError
 from firetrial_client.papers import PaperCalls
@@ -14,7 +15,7 @@ from firetrial_client.reports import ReportCalls
 from firetrial_client.runs import RunCalls
 
 
-class AsyncFiretrial(PaperCalls, RunCalls, ReleaseCalls, ReportCalls):
+class AsyncFiretrial(PaperCalls, RunCalls, ReleaseCalls, AttributionCalls, ReportCalls):
     """One Firetrial: its four services as one object.
 
     async with AsyncFiretrial() as client:

@@ -141,6 +141,10 @@ class Firetrial:
     episodes = _stream(AsyncFiretrial.episodes)
     watch_experiment = _stream(AsyncFiretrial.watch_experiment)
 
+    get_attribution = _single(AsyncFiretrial.get_attribution)
+    review_attribution = _single(AsyncFiretrial.review_attribution)
+    get_agreement = _single(AsyncFiretrial.get_agreement)
+
     get_report = _single(AsyncFiretrial.get_report)
     list_reports = _stream(AsyncFiretrial.list_reports)
     watch_report = _stream(AsyncFiretrial.watch_report)
