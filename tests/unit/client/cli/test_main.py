@@ -183,8 +183,56 @@ def test_a_services_own_error_is_explained_too() -> None:
     assert plugins.told(error) == {
         "reason": "INVALID",
         "message": "the file is not valid: lines[3] is 'x': a label",
-        "faults": [{"field": "lines[3]", "description": "lines[3] is 'x': a label"}],
+        "faults": [
+            {"field": "lines[3]", "description": "lines[3] is 'x': a label", "value": "x", "cure": "a label"}
+        ],
     }
+
+
+SCORE = '{"answer2response": ["maybe"], "response2answer": [7]}'
+TREE = "{id: r, children: [{id: q, weight: -1}, {id: p, question: '?', condition: C9}]}"
+METRICS = '{"embeddings": [[1, "x"]], "val_primary_metrics": []}'
+SPOILED: dict[tuple[str, ...], str] = {
+    ("score",): SCORE,
+    ("judge", "pairs"): '{"id": 1}\n{"id": "a", "premise": 2, "hypothesis": "h"}',
+    ("judge", "calibrate"): '{"id": "1", "reference": "", "claim": "c", "label": "perhaps"}',
+    ("rubric", "score"): TREE,
+    ("process-metrics",): METRICS,
+}
+
+
+@pytest.mark.parametrize("command", SPOILED, ids=" ".join)
+def test_faults_that_a_services_command_finds_are_told_by_field_value_and_cure(
+    command: tuple[str, ...], firetrial: Call, answer: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "spoiled").write_text(SPOILED[command])
+    document = answer(*command, "spoiled", code=2)
+    faults = document["faults"] if command == ("rubric", "score") else document["error"]["faults"]
+    assert faults
+    for fault in faults:
+        assert {"field", "value", "cure"} <= set(fault)
+        assert fault["field"]
+        assert fault["cure"]
+    words = firetrial(*command, "spoiled", code=2).stderr
+    assert all(fault["cure"] in words for fault in faults)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("score",),
+        ("judge", "pairs"),
+        ("judge", "calibrate"),
+        ("rubric", "agreement", "absent"),
+        ("process-metrics",),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_is_not_there_is_a_fault_of_its_own(command: tuple[str, ...], answer: Any) -> None:
+    error = answer(*command, "absent", code=2)["error"]
+    assert error["reason"] == "INVALID"
+    assert [(fault["field"], fault["value"]) for fault in error["faults"]] == [("FILE", "absent")]
+    assert "No such file" in error["faults"][0]["cure"]
 
 
 def test_a_plugin_that_cannot_be_loaded_harms_nobody(tmp_path: Path) -> None:

@@ -105,7 +105,8 @@ async def test_three_judges_decide_each_question_by_majority_and_their_votes_are
         ("n", 1, "no"),
         ("o", 1, "yes"),
     ]
-    assert (run.answer, run.rationale, run.flip_rate) == ("yes", "m", pytest.approx(1 / 3))
+    assert (run.answer, run.rationale) == ("yes", "m")
+    assert run.flip_rate == pytest.approx(1 / 3)
     # All pass, though in other words: the answer that most gave stands, and no vote differs from the state.
     assert (depths.answer, depths.rationale, depths.flip_rate) == ("some", "n", 0.0)
     assert list(grade.flags) == ["panel_disagreement"]
@@ -224,7 +225,8 @@ async def test_at_the_cap_nothing_more_is_asked_and_what_was_graded_is_kept() ->
         assert (caught.value.reason, here.models.requests) == (Reason.PRECONDITION, [])
         grade = await here.grade(max_cost_usd=1.0)
         account = await Records(here.state, "budget", Account).get(grade.id)
-    assert (account.spent, account.holds) == (pytest.approx(A_CALL), {})
+    assert account.spent == pytest.approx(A_CALL)
+    assert not account.holds
     assert grade.usage.cost_usd == pytest.approx(A_CALL)
 
 

@@ -11,7 +11,7 @@ import click
 
 from firetrial_client.cli import plugins
 from firetrial_client.cli.text import show_error
-from firetrial_client.errors import EXIT_INTERRUPTED, exit_code, reason_of
+from firetrial_client.errors import EXIT_INTERRUPTED, exit_code
 
 # Name → where it is, and what help says of it. Help loads none of them, so that it need not wait for gRPC.
 _COMMANDS = {
@@ -123,8 +123,7 @@ def _ended(program: Callable[[], Any], as_json: bool) -> int:
         code = program()
     except click.ClickException as error:
         if as_json:
-            told = {"reason": reason_of(error.exit_code), "message": error.format_message(), "faults": []}
-            show_error(told, as_json=True)
+            show_error(plugins.told_by_click(error), as_json=True)
         else:
             error.show()
         return error.exit_code

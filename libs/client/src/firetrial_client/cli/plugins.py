@@ -1,4 +1,8 @@
-"""Commands that the installed services contribute, through the entry points `firetrial.commands`."""
+"""Commands that the installed services contribute, through the entry points `firetrial.commands`.
+
+A command tells what went wrong by the services' FiretrialError, or by a ClickException that is raised from
+one: the exception decides the words and the exit code, the error behind it the reason and the faults.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any
 
 import click
 
-from firetrial_client.errors import FiretrialError
+from firetrial_client.errors import FiretrialError, reason_of
 
 GROUP = "firetrial.commands"
 _ERRORS = "firetrial_kit.errors"
@@ -59,8 +63,22 @@ def errors() -> tuple[type[Any], ...]:
 
 
 def told(error: Any) -> dict[str, Any]:
-    """`{"reason", "message", "faults"}` of one of `errors()`."""
+    """`{"reason", "message", "faults"}` of one of `errors()`.
+
+    A fault has a field and a description; found on this machine, also the value and the cure.
+    """
     if isinstance(error, FiretrialError):
         return error.to_json()
-    faults = [{"field": fault.field, "description": str(fault)} for fault in error.faults]
+    faults = [
+        {"field": fault.field, "description": str(fault), "value": fault.value, "cure": fault.cure}
+        for fault in error.faults
+    ]
     return {"reason": str(error.reason), "message": error.message, "faults": faults}
+
+
+def told_by_click(error: click.ClickException) -> dict[str, Any]:
+    """The same of an exception of click's: with what it was raised from, where that is one of `errors()`."""
+    cause = error.__cause__
+    if isinstance(cause, errors()):
+        return told(cause)
+    return {"reason": reason_of(error.exit_code), "message": error.format_message(), "faults": []}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_bytes, refusals
+from firetrial_judge.terminal import JSON_OPTION, Refused, backend_options, endpoint, read_bytes, refusals
 from firetrial_kit.asking import Endpoint
 from firetrial_kit.errors import Fault, FiretrialError, invalid
 
@@ -29,8 +29,8 @@ def rubric_group() -> None:
 
 @rubric_group.command("score")
 @click.argument("file")
-@click.option("--json", "_json", is_flag=True, help="Changes nothing: the answer is always JSON.")
-def rubric_score(file: str, *, _json: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Faults in JSON alone; the answer is always JSON.")
+def rubric_score(file: str, *, as_json: bool) -> None:
     """Score a graded rubric.
 
     FILE (or -), JSON or YAML, holds a tree with a score on each leaf, which is answered with its score; or
@@ -46,6 +46,8 @@ def rubric_score(file: str, *, _json: bool) -> None:
         except FiretrialError as error:
             faults = [as_dict(fault) for fault in error.faults]
             click.echo(json.dumps({"score": None, "by_category": {}, "faults": faults}))
+            if as_json:
+                raise click.exceptions.Exit(Refused.exit_code) from error
             raise
         click.echo(json.dumps(answer, ensure_ascii=False))
 
@@ -90,12 +92,15 @@ def rubric_grade(
         submission = from_folder(Path(place)) if Path(place).is_dir() else from_tar(read_bytes(place))
         asked = [endpoint(backend, name, base_url) for name in dict.fromkeys((model, *panel))]
         graded = asyncio.run(_graded(rubric, submission, asked, repeats))
-        if as_json:
-            click.echo(json.dumps(as_dict(rubric, submission, graded), ensure_ascii=False))
-        else:
+        if not as_json:
             click.echo("\n".join(lines(rubric, submission, graded)))
-        if graded.error:
-            raise graded.error
+            if graded.error:
+                raise graded.error
+            return
+        click.echo(json.dumps(as_dict(rubric, submission, graded), ensure_ascii=False))
+        if graded.error:  # one document on standard output; each leaf in it says the same
+            click.echo(f"Error: {graded.error.message}", err=True)
+            raise click.exceptions.Exit(1 if graded.error.retryable else Refused.exit_code)
 
 
 @rubric_group.command("agreement")
