@@ -125,3 +125,27 @@ def test_intervals_costs_and_the_front_are_in_the_report() -> None:
     assert [offer.agent for offer in report.front.line] == [careful.agent]
     assert report.front.unknown == 2
     assert report.comparisons == (), "one task compares nothing"
+
+
+def test_a_probe_is_shown_beside_the_others_and_compared_with_none() -> None:
+    old = Task("t1", difficulty="easy", published="2023-05")
+    new = Task("t2", difficulty="easy", published="2025-05")
+    runs = [
+        AnalysedRun(sample.outcome(agent, repeat, Outcome.SCORED, f1=f1, task=task.id))
+        for task in (old, new)
+        for agent, f1 in (("a", 0.5), ("b", 0.25), ("probe", 0.75))
+        for repeat in (1, 2)
+    ]
+    experiment = Experiment(sample.EXPERIMENT, (old, new), 12, ("a", "b", "probe"), 2, "gpt-5", "probe")
+    report = build(experiment, runs)
+    assert [agent.agent for agent in report.agents] == ["a", "b", "probe"]
+    assert {(pair.left, pair.right) for pair in report.comparisons} <= {("a", "b"), ("b", "a")}
+    assert report.memory is not None
+    assert [(one.task, one.agent, one.agent_f1, one.probe_f1) for one in report.memory.probes] == [
+        ("t1", "a", 0.5, 0.75), ("t1", "b", 0.25, 0.75), ("t2", "a", 0.5, 0.75), ("t2", "b", 0.25, 0.75),
+    ]  # fmt: skip
+    assert [one.agent for one in report.memory.agents] == ["a", "b"]
+
+
+def test_where_no_model_is_used_nothing_can_be_remembered() -> None:
+    assert build(sample.experiment(), sample.runs()).memory is None

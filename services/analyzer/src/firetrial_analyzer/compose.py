@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,8 @@ from firetrial_analyzer import columns, table
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.components import VarianceSplit, split
 from firetrial_analyzer.cost import AgentCost
+from firetrial_analyzer.cutoffs import Cutoff, published
+from firetrial_analyzer.memory import Memory, Origin, memory
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.pareto import front, offers
 from firetrial_analyzer.report import (
@@ -27,7 +30,7 @@ from firetrial_analyzer.report import (
     Task,
     Uncounted,
 )
-from firetrial_analyzer.scores import AgentScore, from_cells
+from firetrial_analyzer.scores import AgentScore, TaskScore, from_cells
 from firetrial_analyzer.variance import Sample
 from firetrial_analyzer.variation import comparisons, needed, passes, variation
 
@@ -68,8 +71,16 @@ class Composer:
         """Ids of the tasks of which a slot has ended."""
         return self._ended["task"].unique().sort().to_list()
 
-    def report(self, experiment: Experiment, details: Mapping[str, AnalysedRun]) -> Report:
-        """The report, with those of `details` that it wants; a run without details shows its row alone."""
+    def report(
+        self,
+        experiment: Experiment,
+        details: Mapping[str, AnalysedRun],
+        cutoffs: Mapping[str, Cutoff] = MappingProxyType({}),
+    ) -> Report:
+        """The report, with those of `details` that it wants; a run without details shows its row alone.
+
+        The probe is an agent like the others, but nobody's rival: it comes last and is compared with none.
+        """
         known = {task.id: task for task in experiment.tasks}
         tasks = tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *self.tasks}))
         planned = table.grid([task.id for task in tasks], experiment.agents, experiment.repeats)
@@ -77,8 +88,9 @@ class Composer:
         spent = table.costs(self._attempts, self._ended)
         samples = table.f1_samples(self._ended)
         reasons = table.reasons(self._ended)
-        pairs = comparisons(samples)
-        apart = zip(pairs, needed(samples, pairs), strict=True)
+        rivals = {agent: sample for agent, sample in samples.items() if agent != experiment.probe}
+        pairs = comparisons(rivals)
+        apart = zip(pairs, needed(rivals, pairs), strict=True)
         return Report(
             schema=SCHEMA,
             experiment=experiment.id,
@@ -89,11 +101,11 @@ class Composer:
             ended_at=max(self._attempts["ended_at"].drop_nulls(), default=None),
             ended_runs=len(self._ended),
             expected_runs=max(experiment.expected_runs, len(self._ended)),
-            agents=self._agents(scores.agents, spent, samples),
+            agents=self._agents(scores.agents, spent, samples, experiment.probe),
             task_scores=scores.tasks,
             comparisons=pairs,
             needed=tuple(Pair(pair.left, pair.right, what) for pair, what in apart),
-            front=front(offers(scores.agents, spent)),
+            front=front(offers([one for one in scores.agents if one.agent != experiment.probe], spent)),
             reasons=tuple(
                 Uncounted(Outcome(outcome), reason, runs)
                 for outcome, reason, runs in reasons.head(_MAX_REASONS).iter_rows()
@@ -110,10 +122,15 @@ class Composer:
                 max(0, len(self._earlier) - self._most),
                 max(0, len(reasons) - _MAX_REASONS),
             ),
+            memory=_memory(experiment, tasks, scores.tasks, cutoffs),
         )
 
     def _agents(
-        self, scores: Sequence[AgentScore], spent: Sequence[AgentCost], samples: Mapping[str, Sample]
+        self,
+        scores: Sequence[AgentScore],
+        spent: Sequence[AgentCost],
+        samples: Mapping[str, Sample],
+        probe: str,
     ) -> tuple[AgentReport, ...]:
         cost_of = {cost.agent: cost for cost in spent}
         claims, splits = _claims(self._ended), _splits(self._ended)
@@ -131,7 +148,7 @@ class Composer:
             )
             for score in scores
         ]
-        return tuple(sorted(agents, key=_rank))
+        return tuple(sorted(agents, key=lambda agent: (agent.agent == probe, *_rank(agent))))
 
 
 _NO_CLAIMS = ClaimCounts(0, 0, 0, 0, 0, 0, 0, 0)
@@ -201,6 +218,16 @@ def _common_parts(texts: Sequence[str]) -> str:
     """The parts between semicolons that all texts begin with: a judge adds notes on a run behind them."""
     parted = zip(*(text.split("; ") for text in texts), strict=False)
     return "; ".join(parts[0] for parts in takewhile(lambda parts: len(set(parts)) == 1, parted))
+
+
+def _memory(
+    experiment: Experiment, tasks: Sequence[Task], scores: Sequence[TaskScore], cutoffs: Mapping[str, Cutoff]
+) -> Memory | None:
+    """None where the plan names no model, so that there is nothing that could remember."""
+    if not experiment.model:
+        return None
+    origins = {task.id: Origin(task.difficulty, published(task.published)) for task in tasks}
+    return memory(scores, origins, model=experiment.model, cutoffs=cutoffs, probe=experiment.probe)
 
 
 def _rank(agent: AgentReport) -> tuple[bool, float, str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, Json, SecretStr, model_validator
 
 from firetrial_analyzer.attributing.spending import Price
+from firetrial_analyzer.cutoffs import Cutoff, read, shipped
 from firetrial_kit.asking import Endpoint
+from firetrial_kit.errors import Fault, invalid
 from firetrial_kit.settings import Settings
 
 
@@ -23,6 +26,10 @@ class PriceSetting(BaseModel):
 class AnalyzerSettings(Settings):
     # Messages of each kind that are handled at the same time.
     analyses_at_once: int = Field(default=4, ge=1, le=256)
+    # Runs whose claims and attributions a report shows; the rows of all are in its tables.
+    shown_runs: int = Field(default=1000, ge=1, le=10_000)
+    # A file with models' knowledge cutoffs, as `firetrial cutoffs` prints those that ship. Unset: those.
+    cutoffs: Path | None = None
     # A model endpoint, up to and with its version: "https://host/v1". Unset: signals and rules alone.
     model_url: str = ""
     # How it is spoken to: openai (any compatible server) or anthropic.
@@ -61,6 +68,18 @@ class AnalyzerSettings(Settings):
             )
         return self
 
+    def cutoff_table(self) -> dict[str, Cutoff]:
+        """Model → cutoff. Raises INVALID for a table with faults, or one that cannot be read."""
+        if self.cutoffs is None:
+            return shipped()
+        try:
+            return read(self.cutoffs.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            cure = f"must name a file that can be read: {error}"
+            raise invalid(
+                "the settings", [Fault("FIRETRIAL_ANALYZER_CUTOFFS", str(self.cutoffs), cure)]
+            ) from error
+
     def endpoint(self) -> Endpoint:
         """Where the model is asked. Only where `model_url` is set."""
         return Endpoint(
@@ -79,6 +98,3 @@ class AnalyzerSettings(Settings):
         if found is None:
             return None
         return Price(found.prompt, found.completion, found.prompt if found.cached is None else found.cached)
-
-    # Runs whose claims and attributions a report shows; the rows of all are in its tables.
-    shown_runs: int = Field(default=1000, ge=1, le=10_000)

@@ -35,6 +35,7 @@ async def build(parts: Parts) -> Service:
         archive=archive,
         announcer=Announcer(parts.bus, parts.clock),
         metrics=AnalyzerMetrics(parts.registry),
+        cutoffs=settings.cutoff_table(),
         shown_runs=settings.shown_runs,
     )
     releases = Releases(Records(parts.state, "release", Release), parts.objects, parts.clock)

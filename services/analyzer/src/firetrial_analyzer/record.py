@@ -24,12 +24,18 @@ LARGEST = TAIL * FAN**4
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the routing slip says of the experiment."""
+    """What the routing slip says of the experiment.
+
+    `probe` is the agent that answers from its model's memory, `release` the benchmark that the experiment
+    belongs to; both are empty where there is none.
+    """
 
     expected_runs: int
     agents: tuple[str, ...]
     repeats: int
     model: str
+    probe: str = ""
+    release: str = ""
 
 
 NO_PLAN = Plan(0, (), 0, "")

@@ -15,7 +15,7 @@ from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.components import VarianceSplit
 from firetrial_analyzer.cost import AgentCost
 from firetrial_analyzer.distributions import Distributions
-from firetrial_analyzer.memory import Memory
+from firetrial_analyzer.memory import UNRATED, Memory
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.paired import Comparison, Needed
 from firetrial_analyzer.pareto import Front
@@ -28,11 +28,17 @@ SCHEMA: Literal["firetrial.report/2"] = "firetrial.report/2"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What was asked. `broken` lists what is known to be wrong with the task."""
+    """What was asked. `broken` lists what is known to be wrong with the task.
+
+    `difficulty` is easy, medium, hard or unrated; `published` is when the paper could first be read: YYYY,
+    YYYY-MM or YYYY-MM-DD, empty where nobody said.
+    """
 
     id: str
     question: str = ""
     broken: tuple[str, ...] = ()
+    difficulty: str = UNRATED
+    published: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,7 @@ class Experiment:
     agents: tuple[str, ...] = ()
     repeats: int = 0
     model: str = ""
+    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import polars as pl
@@ -18,6 +18,7 @@ from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import KEPT, Archive
 from firetrial_analyzer.columns import Row, row
 from firetrial_analyzer.compose import SHOWN_RUNS, Composer
+from firetrial_analyzer.cutoffs import Cutoff, shipped
 from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.outcomes import RunOutcome
@@ -41,6 +42,7 @@ class Reports:
         archive: Archive,
         announcer: Announcer,
         metrics: AnalyzerMetrics,
+        cutoffs: Mapping[str, Cutoff] | None = None,
         shown_runs: int = SHOWN_RUNS,
     ) -> None:
         self.records = ledger.records
@@ -48,6 +50,7 @@ class Reports:
         self._archive = archive
         self._announcer = announcer
         self._metrics = metrics
+        self._cutoffs = shipped() if cutoffs is None else cutoffs
         self._shown_runs = shown_runs
         self._rendering = asyncio.Lock()
         self._cache = _Cache()
@@ -156,10 +159,16 @@ class Reports:
         details = await self._archive.analyses(composer.wanted)
         plan = record.plan
         experiment = Experiment(
-            record.experiment_id, tuple(tasks), plan.expected_runs, plan.agents, plan.repeats, plan.model
+            id=record.experiment_id,
+            tasks=tuple(tasks),
+            expected_runs=plan.expected_runs,
+            agents=plan.agents,
+            repeats=plan.repeats,
+            model=plan.model,
+            probe=plan.probe,
         )
         by_id = {item.run.run_id: item for item in details}
-        return await asyncio.to_thread(composer.report, experiment, by_id)
+        return await asyncio.to_thread(composer.report, experiment, by_id, self._cutoffs)
 
 
 class _Cache:

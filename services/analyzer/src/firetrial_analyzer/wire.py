@@ -19,6 +19,7 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution_wire import attribution_to_wire
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict, f1
+from firetrial_analyzer.memory import difficulty
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
 from firetrial_analyzer.render import Format
@@ -145,7 +146,8 @@ def _time(told: Message, name: str) -> datetime | None:
 
 def plan_to_domain(slip: plan_pb2.Slip) -> Plan:
     plan = slip.plan
-    return Plan(slip.expected_runs, tuple(dict.fromkeys(plan.agents)), plan.repeats, plan.model)
+    agents = tuple(dict.fromkeys(plan.agents))
+    return Plan(slip.expected_runs, agents, plan.repeats, plan.model, plan.probe, plan.release)
 
 
 def judgement_to_domain(data: bytes) -> tuple[Judge, Judgement]:
@@ -200,7 +202,9 @@ def task_to_domain(data: bytes) -> Task:
         task = Parse(data, task_pb2.Task(), ignore_unknown_fields=True)
     except (ParseError, UnicodeDecodeError) as error:
         raise FiretrialError(Reason.CORRUPT, f"the task cannot be read: {error}") from error
-    return Task(task.id, task.question, tuple(task.broken))
+    rated = task.difficulty
+    axes = (rated.conceptual_decomposition, rated.confound_control, rated.analysis_complexity)
+    return Task(task.id, task.question, tuple(task.broken), difficulty(axes), task.published)
 
 
 def report_to_wire(record: ReportRecord) -> analysis_pb2.Report:
