@@ -121,6 +121,13 @@ class Archive:
                 await asyncio.to_thread(keeper.feed, key, data)
         return keeper.close()
 
+    async def chunks(self, run_id: str) -> list[str]:
+        """Where the chunks of a run's trajectory lie, for `chunk`."""
+        return [f"runs/{key}" for key in await self._objects.keys("runs", f"runs/{run_id}/trajectory/")]
+
+    async def chunk(self, uri: str) -> bytes:
+        return await self._objects.get(uri, max_size=_MAX_CHUNK)
+
     async def judgement(self, run_id: str, uri: str, sha256: str) -> tuple[Judge, Judgement]:
         """Raises NOT_FOUND, INVALID or CORRUPT for a reference that holds no judgement of the run."""
         judge, judgement = judgement_to_domain(await self._objects.get(uri, sha256=sha256))

@@ -6,13 +6,11 @@ import asyncio
 
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.window import window
-from firetrial_kit.objects import Objects
 
 
 class RunPages:
-    def __init__(self, archive: Archive, objects: Objects) -> None:
+    def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._objects = objects
         # A long trajectory takes half a gigabyte while its page is made.
         self._turn = asyncio.Lock()
 
@@ -24,6 +22,6 @@ class RunPages:
         from firetrial_analyzer.render.run_page import cited_steps, html  # noqa: PLC0415
 
         async with self._turn:
-            keys = await self._objects.keys("runs", f"runs/{run_id}/trajectory/")
-            found = await window(keys, lambda key: self._objects.get(f"runs/{key}"), cited_steps(item))
+            chunks = await self._archive.chunks(run_id)
+            found = await window(chunks, self._archive.chunk, cited_steps(item))
             return (await asyncio.to_thread(html, item, task, found)).encode()

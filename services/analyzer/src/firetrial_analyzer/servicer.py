@@ -9,31 +9,38 @@ from typing import Any
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.attribution_rpcs import AttributionRpcs
+from firetrial_analyzer.export_rpcs import ExportRpcs
+from firetrial_analyzer.exports import Exports
 from firetrial_analyzer.release_rpcs import ReleaseRpcs
 from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
 from firetrial_analyzer.reviewing import Reviewing
+from firetrial_analyzer.run_page_rpcs import RunPageRpcs
+from firetrial_analyzer.run_pages import RunPages
 from firetrial_analyzer.watching_rpcs import WatchingRpcs
 from firetrial_analyzer.wire import analysis_to_wire, format_to_domain, id_to_domain, report_to_wire
 from firetrial_kit.bus import Bus
 from firetrial_kit.rpc import PIECE
 
 
-class AnalyzerServicer(AttributionRpcs, ReleaseRpcs, WatchingRpcs):
+class AnalyzerServicer(AttributionRpcs, ExportRpcs, ReleaseRpcs, WatchingRpcs):
     def __init__(
         self,
         reports: Reports,
         archive: Archive,
         releases: Releases,
         bus: Bus,
+        exports: Exports,
         reviewing: Reviewing | None = None,
     ) -> None:
         self._reviewing = reviewing
         self._reports = reports
         self._records = reports.records
         self._archive = archive
+        self._run_pages = RunPages(archive)
         self._releases = releases
         self._bus = bus
+        self._exports = exports
 
     async def GetReport(self, request: pb.GetReportRequest, context: Any) -> pb.GetReportResponse:
         record = await self._reports.records.get(id_to_domain("experiment_id", request.experiment_id))

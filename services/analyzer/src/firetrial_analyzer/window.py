@@ -127,7 +127,7 @@ def _line(row: bytes) -> tuple[Line | None, bool]:
         number, text, kind = int(told["step"]), str(told["text"]), str(told["kind"])
         line = Line(
             number, number, float(told.get("offset_s", 0)), kind, str(told.get("stream", "")),
-            text[:MAX_TEXT], len(text), told.get("failed") is True or bool(told.get("exit_code")), _note(told),
+            text[:MAX_TEXT], len(text), bool(told.get("failed") or told.get("exit_code")), _note(told),
         )  # fmt: skip
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None, False

@@ -57,9 +57,14 @@ class Plot:
 
 
 def plot(
-    name: str, caption: str, words: str, height: float, names: Sequence[str], draw: Callable[[Axes], None]
+    name: str,
+    told: tuple[str, str],
+    height: float,
+    names: Sequence[str],
+    draw: Callable[[Axes], None],
 ) -> Plot:
-    """`name` is unique in the page; `words` say what the drawing shows; `names` are drawn by `stand_in`."""
+    """`told` are its caption and what it shows in words; `height` is inches; `names` are those of agents."""
+    caption, words = told
     with _DRAWING, rc_context(_STYLE | {"svg.hashsalt": f"firetrial-{name}"}):
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         figure.patch.set_visible(False)

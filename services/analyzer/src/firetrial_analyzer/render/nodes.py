@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 # The script takes no other tag or attribute either.
 TAGS = frozenset(
-    "a caption dd div dl dt h3 h4 li p q small span strong table tbody td th thead tr ul".split()
+    {"a", "caption", "dd", "div", "dl", "dt", "h3", "li", "p", "q", "span", "strong", "table", "tbody", "td"}
+    | {"th", "thead", "tr", "ul"}
 )
 ATTRIBUTES = frozenset({"aria-hidden", "class", "colspan", "href", "role", "scope"})
 

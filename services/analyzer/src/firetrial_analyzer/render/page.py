@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
@@ -14,6 +14,7 @@ from firetrial_analyzer.memory import Memory, ProbeScore
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.paired import Comparison, Needed
 from firetrial_analyzer.render import plots
+from firetrial_analyzer.render.drawing import Plot
 from firetrial_analyzer.render.nodes import Node, data
 from firetrial_analyzer.render.packing import packed
 from firetrial_analyzer.render.run_view import run_view
@@ -21,6 +22,7 @@ from firetrial_analyzer.render.shell import page
 from firetrial_analyzer.render.words import methods, named, title
 from firetrial_analyzer.report import ClaimCounts, Report
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy, load
+from firetrial_analyzer.variance import Interval
 from firetrial_analyzer.variation import PASS_RUNS, PASS_THRESHOLD
 
 # Up to so many runs stand in the page as they are; more are packed, and unpacked when they are opened.
@@ -38,6 +40,7 @@ def html(report: Report) -> str:
         report=report,
         title=title(report),
         sections=_sections(report),
+        names=_names(report),
         plots=_plots(report),
         cells={(score.task, score.agent): score for score in report.task_scores},
         best=_best(report),
@@ -78,7 +81,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
     return [(id_, name) for id_, name, shown in known if shown]
 
 
-def _plots(report: Report) -> dict[str, plots.Plot | None]:
+def _plots(report: Report) -> dict[str, Plot | None]:
     return {
         "scores": plots.scores(report),
         "stages": plots.stages(report),
@@ -87,6 +90,13 @@ def _plots(report: Report) -> dict[str, plots.Plot | None]:
         "speed": plots.against_time(report),
         "times": plots.wall_times(report),
     }
+
+
+def _names(report: Report) -> dict[str, str]:
+    """Agent → its name in tables, where its hash would only be noise."""
+    seen = {agent.agent for agent in report.agents} | {item.run.agent for item in report.runs}
+    ids = sorted(seen | {run.agent for run in report.earlier_attempts})
+    return dict(zip(ids, plots.agent_names(ids), strict=True))
 
 
 def _best(report: Report) -> dict[str, float | None]:
@@ -108,7 +118,16 @@ def _pairs(report: Report) -> list[tuple[Comparison, Needed | None]]:
     ranked = sorted(
         report.comparisons, key=lambda pair: (pair.p_adjusted or 0.0, -abs(pair.difference or 0.0))
     )
-    return [(pair, needed.get((pair.left, pair.right))) for pair in ranked]
+    return [(_ahead(pair), needed.get((pair.left, pair.right))) for pair in ranked]
+
+
+def _ahead(pair: Comparison) -> Comparison:
+    """The pair with the better agent first."""
+    if not pair.difference or pair.difference > 0:
+        return pair
+    found = pair.interval
+    turned = Interval(-found.high, -found.low, found.level) if found else None
+    return replace(pair, left=pair.right, right=pair.left, difference=-pair.difference, interval=turned)
 
 
 @dataclass(frozen=True, slots=True)

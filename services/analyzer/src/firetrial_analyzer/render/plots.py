@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from firetrial_analyzer.distributions import Distribution
 from firetrial_analyzer.render import text
@@ -26,7 +26,8 @@ from firetrial_analyzer.report import AgentReport, Report
 
 # Axes whose values lie further apart than this are logarithmic.
 _LOG_FROM = 30
-_MIN_LABELLED = 0.085
+# Percent of a bar that a number needs.
+_MIN_LABELLED = 8.5
 
 
 def agent_names(agents: Sequence[str]) -> list[str]:
@@ -62,39 +63,33 @@ def scores(report: Report) -> Plot | None:
         for name, agent in zip(names, report.agents, strict=True)
     )
     caption = (
-        "F1 of each agent. A dot is a run, hollow where the agent failed and scores 0; below, the mean with its "
-        "95 % interval."
+        "F1 of each agent. A dot is a run, hollow where the agent failed and scores 0; below, the mean with "
+        "its 95 % interval."
     )
-    return plot("f1", caption, f"{'; '.join(told)}.", row_height(len(names)), names, draw)
+    return plot("f1", (caption, f"{'; '.join(told)}."), row_height(len(names)), names, draw)
 
 
 def wall_times(report: Report) -> Plot | None:
     """Wall time of every run, and each agent's mean."""
     names = agent_names([agent.agent for agent in report.agents])
-    values = [
-        [(p.wall_seconds, p.failed) for p in agent.points if p.wall_seconds is not None]
-        for agent in report.agents
-    ]
-    if not any(values):
+    known = [[p for p in agent.points if p.wall_seconds is not None] for agent in report.agents]
+    seconds = [point.wall_seconds or 0.0 for row in known for point in row]
+    if not seconds:
         return None
-    log = _is_wide([seconds for row in values for seconds, _ in row])
+    unit, word = _unit(max(seconds))
 
     def draw(axes: Axes) -> None:
         for row, agent in enumerate(report.agents):
-            _dots(axes, row, values[row])
-            mean = agent.cost.per_run.wall_seconds.mean if agent.cost else None
-            if mean is not None:
-                _estimate(axes, row + 0.22, mean, None)
-        _scale(axes, log, lambda value: text.seconds(value))
-        axes.set_xlabel(f"wall time{', logarithmic' if log else ''}")
+            _dots(axes, row, [((point.wall_seconds or 0.0) / unit, point.failed) for point in known[row]])
+            if mean := _mean_seconds(agent):
+                _estimate(axes, row + 0.22, mean / unit, None)
+        _scale(axes, [value / unit for value in seconds], f"wall time, {word}")
         name_rows(axes, names)
 
-    told = (
-        f"{name} {text.seconds(agent.cost.per_run.wall_seconds.mean if agent.cost else None)}"
-        for name, agent in zip(names, report.agents, strict=True)
-    )
+    means = map(_mean_seconds, report.agents)
+    told = (f"{name} {text.seconds(mean)}" for name, mean in zip(names, means, strict=True))
     caption = "Wall time of each agent’s runs that count; below, its mean."
-    return plot("time", caption, f"Means: {'; '.join(told)}.", row_height(len(names)), names, draw)
+    return plot("time", (caption, f"Means: {'; '.join(told)}."), row_height(len(names)), names, draw)
 
 
 def against_cost(report: Report) -> Plot | None:
@@ -105,14 +100,17 @@ def against_cost(report: Report) -> Plot | None:
     left_out = f" {unknown} not shown for want of a price or score." if unknown else ""
     said = f"Mean F1 against mean cost. No agent is both better and cheaper than one on the line.{left_out}"
     costs = [offers.get(agent.agent) for agent in report.agents]
-    return _numbered("f1-cost", said, "USD a run", report.agents, costs, text.usd, line)
+    return _numbered("f1-cost", (said, "USD a run"), report.agents, costs, line)
 
 
 def against_time(report: Report) -> Plot | None:
     """Mean F1 against mean wall time."""
-    seconds = [agent.cost.per_run.wall_seconds.mean if agent.cost else None for agent in report.agents]
-    said = "Mean F1 against mean wall time."
-    return _numbered("f1-time", said, "wall time a run", report.agents, seconds, text.seconds, ())
+    seconds = list(map(_mean_seconds, report.agents))
+    unit, word = _unit(max((value for value in seconds if value is not None), default=0.0))
+    times = [None if value is None else value / unit for value in seconds]
+    return _numbered(
+        "f1-time", ("Mean F1 against mean wall time.", f"wall time a run, {word}"), report.agents, times, ()
+    )
 
 
 def stages(report: Report) -> Plot | None:
@@ -138,7 +136,7 @@ def stages(report: Report) -> Plot | None:
         )
 
     caption = "Where missed claims were lost: the stage of research at which the run went wrong."
-    return plot("stages", caption, _shares_in_words(names, rows), row_height(len(names)) + 0.7, names, draw)
+    return plot("stages", (caption, _shares_in_words(names, rows)), row_height(len(names)) + 0.7, names, draw)
 
 
 def kinds(report: Report) -> Plot | None:
@@ -154,7 +152,7 @@ def kinds(report: Report) -> Plot | None:
         for place, share in enumerate(rows[0].shares):
             mine = [found.shares[place] for found in rows]
             points = [
-                (row + 0.02 + 0.15 * place, one) for row, one in enumerate(mine) if one.share is not None
+                (row - 0.1 + 0.15 * place, one) for row, one in enumerate(mine) if one.share is not None
             ]
             colour = SERIES[place % len(SERIES)]
             for y, one in points:
@@ -164,12 +162,13 @@ def kinds(report: Report) -> Plot | None:
                     )
             axes.plot(
                 [100 * (one.share or 0.0) for _, one in points], [y for y, _ in points], linestyle="none",
-                marker=SHAPES[place % len(SHAPES)], markersize=5.5, color=colour, markeredgewidth=0, label=named(share.id),
+                marker=SHAPES[place % len(SHAPES)], markersize=5.5, color=colour, markeredgewidth=0,
+                label=named(share.id),
             )  # fmt: skip
         axes.set_xlim(-3, 103)
         axes.set_xlabel("% of false claims")
         name_rows(axes, names)
-        axes.set_ylim(len(names) - 0.25, -0.65)
+        axes.set_ylim(len(names) - 0.4, -0.65)
         axes.legend(
             loc="lower left",
             bbox_to_anchor=(-0.02, 1.0),
@@ -181,20 +180,22 @@ def kinds(report: Report) -> Plot | None:
 
     caption = "Kinds of false claims, as shares of each agent’s false claims with 95 % intervals."
     return plot(
-        "kinds", caption, _shares_in_words(names, rows), row_height(len(names), 0.82) + 0.5, names, draw
+        "kinds", (caption, _shares_in_words(names, rows)), row_height(len(names), 0.82) + 0.5, names, draw
     )
 
 
 def _numbered(
     name: str,
-    said: str,
-    label: str,
+    told: tuple[str, str],
     agents: Sequence[AgentReport],
     values: Sequence[float | None],
-    figure: Callable[[float], str],
     line: Sequence[tuple[float, float]],
 ) -> Plot | None:
-    """Mean F1 against some mean; an agent is a circle with its place in the table of agents."""
+    """Mean F1 against some mean; an agent is a circle with its place in the table of agents.
+
+    `told` are what is set against what, and the name of the axis.
+    """
+    said, label = told
     names = agent_names([agent.agent for agent in agents])
     known = [
         (place, value, 100 * agent.score.f1.mean)
@@ -203,43 +204,32 @@ def _numbered(
     ]
     if len(known) < 2:
         return None
-    log = _is_wide([value for _, value, _ in known])
 
     def draw(axes: Axes) -> None:
-        axes.plot(
-            *zip(*line, strict=True) if line else ((), ()),
-            color=MUTED,
-            linewidth=1.2,
-            drawstyle="steps-post",
-            zorder=1,
-        )
-        on_line = set(line)
-        for place, x, y in known:
-            front = not line or (x, y) in on_line
-            axes.scatter(
-                [x],
-                [y],
-                s=150,
-                color=SERIES[0] if front else PAGE,
-                edgecolors=SERIES[0] if front else MUTED,
-                linewidths=1.2,
-                zorder=2,
-            )
-            axes.annotate(
-                str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=9, fontweight="bold",
-                color=PAGE if front else INK, zorder=3,
-            )  # fmt: skip
-        _scale(axes, log, figure)
+        x, y = [x for x, _ in line], [y for _, y in line]
+        axes.plot(x, y, color=MUTED, linewidth=1.2, drawstyle="steps-post", zorder=1)
+        for place, value, score in known:
+            _circle(axes, place + 1, (value, score), filled=not line or (value, score) in line)
+        _scale(axes, [value for _, value, _ in known], label)
         axes.set_ylim(-4, 104)
-        axes.set_xlabel(f"{label}{', logarithmic' if log else ''}")
         axes.set_ylabel("F1, points of 100")
         axes.grid(axis="y", linewidth=0.6)
         axes.tick_params(axis="y", length=0)
 
-    told = "; ".join(f"{names[place]} {score:.1f} for {figure(value)}" for place, value, score in known)
+    words = "; ".join(f"{names[place]} {score:.1f} at {value:.3g}" for place, value, score in known)
     legend = ", ".join(f"{place + 1} {names[place]}" for place, _, _ in known)
-    drawn = plot(name, said, f"{told}.", 3.5, names, draw)
-    return Plot(drawn.svg, f"{said} {legend}.")
+    return plot(name, (f"{said} {legend}.", f"F1 at {label}: {words}."), 3.5, names, draw)
+
+
+def _circle(axes: Axes, number: int, at: tuple[float, float], *, filled: bool) -> None:
+    axes.scatter(
+        *at, s=150, color=SERIES[0] if filled else PAGE, edgecolors=SERIES[0] if filled else MUTED,
+        linewidths=1.2, zorder=2, clip_on=False,
+    )  # fmt: skip
+    axes.annotate(
+        str(number), at, ha="center", va="center_baseline", fontsize=9, fontweight="bold",
+        color=PAGE if filled else INK, zorder=3,
+    )  # fmt: skip
 
 
 def _dots(axes: Axes, row: int, values: Sequence[tuple[float, bool]]) -> None:
@@ -250,18 +240,12 @@ def _dots(axes: Axes, row: int, values: Sequence[tuple[float, bool]]) -> None:
             for order, (value, failed) in enumerate(values)
             if failed is hollow
         ]
-        axes.plot(
-            [value for value, _ in mine],
-            [height for _, height in mine],
-            linestyle="none",
-            marker="o",
-            markersize=4.2,
-            color=PAGE if hollow else SERIES[0],
-            markeredgecolor=SERIES[0],
-            markeredgewidth=1.0 if hollow else 0,
-            alpha=0.9 if hollow else 0.45,
-            clip_on=False,
-        )
+        if mine:
+            axes.plot(
+                *zip(*mine, strict=True), linestyle="none", marker="o", markersize=4.2,
+                color=PAGE if hollow else SERIES[0], markeredgecolor=SERIES[0],
+                markeredgewidth=1.0 if hollow else 0, alpha=0.9 if hollow else 0.45, clip_on=False,
+            )  # fmt: skip
 
 
 def _estimate(axes: Axes, row: float, mean: float, bounds: tuple[float, float] | None) -> None:
@@ -271,45 +255,44 @@ def _estimate(axes: Axes, row: float, mean: float, bounds: tuple[float, float] |
 
 
 def _stack(axes: Axes, row: int, parts: Sequence[float]) -> None:
-    left = 0.0
-    for place, part in enumerate(parts):
-        if not part:
-            continue
-        axes.barh(
-            [row + 0.02],
-            [100 * part],
-            left=[left],
-            height=0.36,
-            color=SERIES[place % len(SERIES)],
-            edgecolor=PAGE,
-            linewidth=1,
-        )
+    """Parts of 100 side by side; those that have room for it say how many."""
+    left, middle = 0.0, row + 0.02
+    for place, part in enumerate(100 * part for part in parts):
+        colour = SERIES[place % len(SERIES)]
+        axes.barh([middle], [part], left=[left], height=0.36, color=colour, edgecolor=PAGE, linewidth=1)
         if part >= _MIN_LABELLED:
             axes.text(
-                left + 50 * part,
-                row + 0.02,
-                f"{100 * part:.0f}",
-                ha="center",
-                va="center_baseline",
-                fontsize=9,
-                color=PAGE,
-                fontweight="bold",
-            )
-        left += 100 * part
+                left + part / 2, middle, f"{part:.0f}", ha="center", va="center_baseline", fontsize=9,
+                color=PAGE, fontweight="bold",
+            )  # fmt: skip
+        left += part
 
 
-def _scale(axes: Axes, log: bool, figure: Callable[[float], str]) -> None:
-    if log:
+def _scale(axes: Axes, values: Sequence[float], label: str) -> None:
+    """From 0, or logarithmic where the values lie far apart."""
+    most = max(values)
+    if min(values) > 0 and most / min(values) > _LOG_FROM:
         axes.set_xscale("log")
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+        axes.set_xlim(min(values) / 1.3, most * 1.3)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=7))
+        axes.xaxis.set_minor_locator(NullLocator())
+        label += ", logarithmic"
     else:
-        axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: "0" if value == 0 else figure(value)))
+        axes.set_xlim(0, most * 1.07 or 1)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_xlabel(label)
 
 
-def _is_wide(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) / min(values) > _LOG_FROM
+def _unit(seconds: float) -> tuple[float, str]:
+    """The unit that times up to so many seconds are read in, and its name."""
+    if seconds >= 2 * 3600:
+        return 3600.0, "hours"
+    return (60.0, "minutes") if seconds >= 2 * 60 else (1.0, "seconds")
+
+
+def _mean_seconds(agent: AgentReport) -> float | None:
+    return agent.cost.per_run.wall_seconds.mean if agent.cost else None
 
 
 def _by_rank(report: Report, found: Sequence[Distribution]) -> list[Distribution]:
@@ -318,8 +301,7 @@ def _by_rank(report: Report, found: Sequence[Distribution]) -> list[Distribution
 
 
 def _shares_in_words(names: Sequence[str], rows: Sequence[Distribution]) -> str:
-    told = (
-        f"{name}: {', '.join(f'{named(share.id)} {text.percent(share.share)}' for share in found.shares if share.count)}"
-        for name, found in zip(names, rows, strict=True)
-    )
-    return f"{'; '.join(told)}."
+    def told(found: Distribution) -> str:
+        return ", ".join(f"{named(one.id)} {text.percent(one.share)}" for one in found.shares if one.count)
+
+    return f"{'; '.join(f'{name}: {told(found)}' for name, found in zip(names, rows, strict=True))}."

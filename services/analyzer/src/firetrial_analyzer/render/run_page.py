@@ -1,4 +1,4 @@
-"""One run as one HTML file: its claims, why they are wrong, and its trajectory, any step of which can be gone to."""
+"""One run as one HTML file: its claims, why they are wrong, and its trajectory with every step."""
 
 from __future__ import annotations
 

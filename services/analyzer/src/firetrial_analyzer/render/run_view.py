@@ -27,8 +27,6 @@ TRUTH_VERDICTS = {
     Verdict.UNSCORED: ("–", "Unscored", "none"),
 }
 _QUOTE = 300
-# Numbers of a conclusion that are named one by one; the others are counted.
-_NAMED_NUMBERS = 20
 _Linked = Callable[[int], bool]
 
 
@@ -60,6 +58,7 @@ def _facts(item: AnalysedRun, notes: str) -> Node:
     )
     told = (
         ("Run", f"{text.shown(run.run_id, 120)}{f', attempt {run.attempt}' if run.attempt > 1 else ''}"),
+        ("Agent", text.shown(run.agent, 200)),
         ("Outcome", OUTCOMES[run.outcome]),
         ("Why", text.shown(run.reason, 600)),
         ("Process", text.shown(run.ending or "did not run", 200)),
@@ -167,15 +166,9 @@ def _integrity(found: Integrity, linked: _Linked) -> list[Child]:
         f"Numbers of the conclusion: {counts}." if counts else "The conclusion states no number as a result."
     )
     partly = "" if found.complete else " Outputs and files were not read to their end."
-    untraced = [number.text for number in found.numbers if number.trace is Trace.UNTRACED]
-    named = ", ".join(text.shown(number, 40) for number in untraced[:_NAMED_NUMBERS])
-    more = len(untraced) - _NAMED_NUMBERS
     return [
         node("h3", "Integrity"),
         node("p", results + partly),
-        node("p", f"Not found in any output or file: {named}{f' and {more} more' if more > 0 else ''}.")
-        if untraced
-        else None,
         _list(found.findings, linked),
     ]
 
@@ -191,9 +184,8 @@ _TRACES = {
 def _signals(why: Attribution, linked: _Linked) -> list[Child]:
     notes = [text.shown(note, 300) for note in why.notes]
     if why.refused:
-        notes.append(
-            f"{len(why.refused)} answers of the model were refused, the first: {text.shown(why.refused[0], 200)}"
-        )
+        first = text.shown(why.refused[0], 200)
+        notes.append(f"{len(why.refused)} answers of the model were refused, the first: {first}")
     if not why.signals and not notes:
         return []
     return [

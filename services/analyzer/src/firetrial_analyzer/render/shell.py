@@ -1,4 +1,4 @@
-"""What every page has around it: its head with a policy that lets nothing in, its style, and its own script."""
+"""What is around every page: a head with a policy that lets nothing in, its style, and its own script."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from firetrial_analyzer.render.words import (
     named,
     outcome_counts,
     remembered,
-    repeats_needed,
     usage,
     wall_time,
 )
 
 
 def page(template: str, scripts: Sequence[str] = (), **values: object) -> str:
-    """One file that needs nothing else. `scripts` are resources of ours; the policy allows them and no other."""
+    """One file that needs nothing else. The policy allows `scripts`, resources of ours, and no other."""
     script = "\n".join(_resource(name) for name in scripts)
     return (
         _environment()
@@ -65,7 +64,6 @@ def _environment() -> Environment:
         "outcomes": outcome_counts,
         "outcome": lambda outcome: OUTCOMES[outcome],
         "named": named,
-        "needed": repeats_needed,
         "clear": clearly_apart,
         "remembered": remembered,
         "cell": text.values,

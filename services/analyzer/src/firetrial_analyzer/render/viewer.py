@@ -1,7 +1,7 @@
 """A trajectory made fit to travel inside a page: few letters for many steps, and any step found at once.
 
-Lines lie in blocks that are compressed one by one, so that a reader's browser unpacks only what is looked at. A
-byte of flags for each line lies apart: by it lines are filtered without unpacking any.
+Lines lie in blocks that are compressed one by one, so that a browser unpacks only what is looked at. A byte
+of flags for each line lies apart: by it lines are filtered without unpacking any.
 """
 
 from __future__ import annotations

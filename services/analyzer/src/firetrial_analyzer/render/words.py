@@ -6,7 +6,6 @@ from functools import cache
 from firetrial_analyzer.contamination import Verdict
 from firetrial_analyzer.distributions import Difference
 from firetrial_analyzer.outcomes import Outcome, Usage
-from firetrial_analyzer.paired import Needed
 from firetrial_analyzer.render import text
 from firetrial_analyzer.report import AgentReport, Report
 from firetrial_analyzer.scores import OutcomeCounts
@@ -29,10 +28,13 @@ _LEVEL = 0.05
 
 
 def title(report: Report) -> str:
-    """The question where there is one task, else how many tasks there are."""
+    """The question where there is one task, else how many agents and tasks there are."""
     if len(report.tasks) == 1:
         return report.tasks[0].question or report.tasks[0].id
-    return f"{len(report.tasks)} tasks" if report.tasks else f"Experiment {report.experiment}"
+    if not report.tasks:
+        return f"Experiment {report.experiment}"
+    agents = "1 agent" if len(report.agents) == 1 else f"{len(report.agents)} agents"
+    return f"{agents} on {len(report.tasks)} tasks"
 
 
 def outcome_counts(counts: OutcomeCounts) -> list[str]:
@@ -97,11 +99,3 @@ def clearly_apart(differences: Iterable[Difference]) -> list[Difference]:
     """Those beyond chance after correction, the clearest first."""
     clear = [one for one in differences if one.p_adjusted is not None and one.p_adjusted < _LEVEL]
     return sorted(clear, key=lambda one: (one.p_adjusted or 0.0, -abs(one.difference)))
-
-
-def repeats_needed(needed: Needed | None) -> str:
-    """For the same tasks, and for tasks of this kind."""
-    if needed is None or needed.repeats_same_tasks is None:
-        return text.UNKNOWN
-    other = "no number" if needed.repeats_any_tasks is None else text.count(needed.repeats_any_tasks)
-    return f"{text.count(needed.repeats_same_tasks)}, {other}"

@@ -1,5 +1,5 @@
 // Runs are filled in when they are opened. Text becomes text nodes; of elements only these are made.
-const TAGS = new Set("a caption dd div dl dt h3 h4 li p q small span strong table tbody td th thead tr ul".split(" "));
+const TAGS = new Set("a caption dd div dl dt h3 li p q span strong table tbody td th thead tr ul".split(" "));
 const ATTRIBUTES = new Set(["aria-hidden", "class", "colspan", "href", "role", "scope"]);
 
 function made(part) {
