@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 
@@ -13,11 +14,15 @@ from firetrial_analyzer.attributing.request import Case
 from firetrial_analyzer.attributing.spending import Accounts
 from firetrial_analyzer.attribution import Attribution, attribute, attribute_failure
 from firetrial_analyzer.claims import Judgement
+from firetrial_analyzer.integrity.checking import Check
+from firetrial_analyzer.integrity.contact import Host
+from firetrial_analyzer.integrity.findings import Integrity
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.taxonomy.catalogue import LATEST
-from firetrial_analyzer.taxonomy.evidence import Evidence, asked_of, gather
+from firetrial_analyzer.taxonomy.evidence import Evidence, Signal, asked_of, gather
 from firetrial_analyzer.taxonomy.settle import settle
 from firetrial_analyzer.trajectory import Trajectory
+from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 
@@ -33,15 +38,21 @@ class Left:
 
     trajectory_chunks: int = 0
     conclusion: ObjectRef | None = None
+    artifacts: ObjectRef | None = None
+    hosts: tuple[Host, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What an analysis looks at: the texts are empty where there is none."""
+    """What an analysis looks at: the texts are empty where there is none.
+
+    `check` has seen every step, also those that are not kept; there is none without a conclusion.
+    """
 
     instruction: str
     conclusion: str
     trajectory: Trajectory
+    check: Check | None = None
 
     def evidence(self) -> Evidence:
         return gather(
@@ -80,8 +91,9 @@ class Analysing:
         id_ = self._id(run, left, judgement_id)
         if (kept := await self._kept(run, id_)) is not None:
             return kept
-        attribution = await self._attribution(run, left, judgement, no_model)
-        return analyse_judged(run, judgement_id, judge, judgement, _named(attribution, id_, no_model))
+        attribution, integrity = await self._looked_into(run, left, judgement, no_model)
+        named = _named(attribution, id_, no_model)
+        return analyse_judged(run, judgement_id, judge, judgement, named, integrity=integrity)
 
     async def unjudged(self, run: RunOutcome, left: Left, *, no_model: str = "") -> AnalysedRun:
         """A failure of the agent is attributed; one that was not its own says nothing about it.
@@ -93,34 +105,55 @@ class Analysing:
         id_ = self._id(run, left, "")
         if (kept := await self._kept(run, id_)) is not None:
             return kept
-        return analyse(run, _named(await self._attribution(run, left, None, no_model), id_, no_model))
+        attribution, integrity = await self._looked_into(run, left, None, no_model)
+        return analyse(run, _named(attribution, id_, no_model), integrity)
 
     async def material(self, run: RunOutcome, left: Left) -> Material:
         """What the run left, read."""
-        return Material(
-            await self._archive.instruction(run.task),
-            await self._archive.conclusion(left.conclusion) if left.conclusion else "",
-            await self._archive.trajectory(run.run_id),
-        )
+        instruction = await self._archive.instruction(run.task)
+        conclusion = await self._archive.conclusion(left.conclusion) if left.conclusion else ""
+        if not conclusion.strip():
+            return Material(instruction, "", await self._archive.trajectory(run.run_id))
+        check = Check(conclusion, instruction)
+        trajectory = await self._archive.trajectory(run.run_id, check.step)
+        return Material(instruction, conclusion, trajectory, check)
 
-    async def _attribution(
+    async def _looked_into(
         self, run: RunOutcome, left: Left, judgement: Judgement | None, no_model: str
-    ) -> Attribution:
+    ) -> tuple[Attribution, Integrity | None]:
         async with self._room(left):
             material = await self.material(run, left)
             evidence = await asyncio.to_thread(material.evidence)
             settled = await asyncio.to_thread(settle, evidence)
             told = material.trajectory.left_out
+            integrity = await self._integrity(material, left, settled.facts)
             known = (
                 attribute(judgement, settled, told)
                 if judgement
                 else attribute_failure(run.run_id, settled, told)
             )
             if no_model or self._attributor is None:
-                return known
+                return known, integrity
             case = Case(material.instruction, material.conclusion, evidence, judgement, known)
             meter = self._accounts.meter(run.experiment) if self._accounts else None
-            return await self._attributor.attribute(case, meter)
+            return await self._attributor.attribute(case, meter), integrity
+
+    async def _integrity(self, material: Material, left: Left, facts: Sequence[Signal]) -> Integrity | None:
+        """Of a run with a conclusion, once its steps were seen; the files that it left come last."""
+        check = material.check
+        if check is None:
+            return None
+        check.end_of_steps()
+        check.not_read(material.trajectory.lost)
+        if left.artifacts:
+            try:
+                async with self._archive.artifacts(left.artifacts) as archive:
+                    await asyncio.to_thread(check.tar, archive)
+            except FiretrialError as error:
+                if error.retryable:
+                    raise
+                check.not_read([f"the files that the run left could not be read: {error.message}"])
+        return await asyncio.to_thread(check.result, facts, left.hosts)
 
     async def _kept(self, run: RunOutcome, id_: str) -> AnalysedRun | None:
         """The analysis as it was made before, of the same by the same means."""

@@ -43,10 +43,12 @@ class AnalysedRun:
     integrity: Integrity | None = None
 
 
-def analyse(run: RunOutcome, attribution: Attribution | None = None) -> AnalysedRun:
+def analyse(
+    run: RunOutcome, attribution: Attribution | None = None, integrity: Integrity | None = None
+) -> AnalysedRun:
     """A run that ended without a judgement. Raises INVALID for values out of range."""
     check([run])
-    return AnalysedRun(run, attribution=attribution)
+    return AnalysedRun(run, attribution=attribution, integrity=integrity)
 
 
 def unanalysed(run: RunOutcome, why: str) -> AnalysedRun:
@@ -68,10 +70,12 @@ def analyse_judged(
     judge: Judge,
     judgement: Judgement,
     attribution: Attribution | None = None,
+    *,
+    integrity: Integrity | None = None,
 ) -> AnalysedRun:
     """A judged run; its attribution is that of the judgement alone where none is given.
 
     Raises INVALID for values out of range.
     """
     check([run])
-    return AnalysedRun(run, judgement_id, judge, judgement, attribution or attribute(judgement))
+    return AnalysedRun(run, judgement_id, judge, judgement, attribution or attribute(judgement), integrity)

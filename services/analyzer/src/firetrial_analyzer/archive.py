@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import IO
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -12,10 +15,11 @@ from firetrial_analyzer.attribution_wire import instruction_to_domain
 from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.render import MEDIA_TYPES, Format
 from firetrial_analyzer.report import Task
+from firetrial_analyzer.taxonomy.steps import Step
 from firetrial_analyzer.trajectory import Keeper, Trajectory
 from firetrial_analyzer.wire import judgement_to_domain, task_to_domain
 from firetrial_kit.errors import Fault, FiretrialError, Reason
-from firetrial_kit.objects import ObjectRef, Objects
+from firetrial_kit.objects import ObjectRef, Objects, too_large
 
 # Formats that are kept; the others are made when they are asked for.
 KEPT = (Format.HTML, Format.MARKDOWN, Format.JSON)
@@ -25,6 +29,7 @@ _PARALLEL = 16
 # The runner seals a chunk of a trajectory at 1 MiB.
 _MAX_CHUNK = 4 * 1024 * 1024
 _MAX_CONCLUSION = 1024 * 1024
+_MAX_ARTIFACTS = 512 * 1024 * 1024
 
 
 class Archive:
@@ -106,9 +111,12 @@ class Archive:
             return ""
         return data.decode("utf-8", "replace")
 
-    async def trajectory(self, run_id: str) -> Trajectory:
-        """The steps of a run; one chunk and what is kept of the others are in memory."""
-        keeper = Keeper()
+    async def trajectory(self, run_id: str, seen: Callable[[Step], None] = lambda _: None) -> Trajectory:
+        """The steps of a run; one chunk and what is kept of the others are in memory, but `seen` gets all.
+
+        It is called in another thread.
+        """
+        keeper = Keeper(seen=seen)
         # Their names are the numbers of their first steps, with leading zeros.
         for key in await self._objects.keys("runs", f"runs/{run_id}/trajectory/"):
             try:
@@ -127,6 +135,18 @@ class Archive:
 
     async def chunk(self, uri: str) -> bytes:
         return await self._objects.get(uri, max_size=_MAX_CHUNK)
+
+    @asynccontextmanager
+    async def artifacts(self, ref: ObjectRef) -> AsyncIterator[IO[bytes]]:
+        """The files that a run left, as a tar on disk. Raises TOO_LARGE, and what the store raises."""
+        if ref.size > _MAX_ARTIFACTS:
+            raise too_large(ref.uri, ref.size, _MAX_ARTIFACTS)
+        with tempfile.TemporaryFile() as file:
+            async for piece in self._objects.stream(ref.uri):
+                if file.tell() + len(piece) > _MAX_ARTIFACTS:
+                    raise too_large(ref.uri, file.tell() + len(piece), _MAX_ARTIFACTS)
+                await asyncio.to_thread(file.write, piece)
+            yield file
 
     async def judgement(self, run_id: str, uri: str, sha256: str) -> tuple[Judge, Judgement]:
         """Raises NOT_FOUND, INVALID or CORRUPT for a reference that holds no judgement of the run."""

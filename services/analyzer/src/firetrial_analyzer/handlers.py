@@ -13,6 +13,7 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysing import Analysing, Left
 from firetrial_analyzer.analysis import unanalysed
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.integrity.contact import Host
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.record import Plan
 from firetrial_analyzer.reports import Reports
@@ -132,7 +133,9 @@ class Handlers:
 
 def _left(run: run_pb2.Run) -> Left:
     conclusion = ref_to_domain(run.conclusion) if run.HasField("conclusion") else None
-    return Left(run.trajectory_chunks, conclusion)
+    artifacts = ref_to_domain(run.artifacts) if run.HasField("artifacts") else None
+    hosts = tuple(Host(contact.host, contact.refused) for contact in run.contacts)
+    return Left(run.trajectory_chunks, conclusion, artifacts, hosts)
 
 
 def _finished(message: Received) -> tuple[RunOutcome | None, Plan]:

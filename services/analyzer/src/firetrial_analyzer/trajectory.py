@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from firetrial_analyzer.taxonomy.steps import Reader, Step
@@ -25,10 +26,14 @@ _MAX_CHUNK = 8 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The steps that were kept, in order, and in words what was left out; empty where that is nothing."""
+    """The steps that were kept, in order, and in words what was left out; empty where that is nothing.
+
+    `lost` is the part of `left_out` that could not be read at all.
+    """
 
     steps: tuple[Step, ...] = ()
     left_out: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -36,10 +41,16 @@ class Trajectory:
 
 
 class Keeper:
-    """Takes the chunks in order, and keeps `head` of the begin and `tail` of the end."""
+    """Takes the chunks in order, and keeps `head` of the begin and `tail` of the end.
 
-    def __init__(self, head: int = HEAD, tail: int = TAIL) -> None:
+    `seen` is called with each step, also with those that are not kept.
+    """
+
+    def __init__(
+        self, head: int = HEAD, tail: int = TAIL, seen: Callable[[Step], None] = lambda _: None
+    ) -> None:
         self._reader = Reader()
+        self._seen = seen
         self._head: list[Step] = []
         self._tail: deque[Step] = deque()
         self._head_room = head
@@ -68,9 +79,10 @@ class Keeper:
         """All that was kept."""
         for step in self._reader.close():
             self._keep(step)
-        return Trajectory((*self._head, *self._tail), tuple(self._left_out()))
+        return Trajectory((*self._head, *self._tail), tuple(self._left_out()), tuple(self._lost))
 
     def _keep(self, step: Step) -> None:
+        self._seen(step)
         if len(step.text) > LONGEST:
             self._cut += len(step.text) - LONGEST
             self._cut_from = self._cut_from or step.number

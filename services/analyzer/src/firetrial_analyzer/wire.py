@@ -19,6 +19,7 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution_wire import attribution_to_wire
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict, f1
+from firetrial_analyzer.integrity_wire import integrity_to_wire
 from firetrial_analyzer.memory import difficulty
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
@@ -227,6 +228,8 @@ def analysis_to_wire(item: AnalysedRun) -> analysis_pb2.Analysis:
     analysis = analysis_pb2.Analysis(run_id=item.run.run_id, experiment_id=item.run.experiment)
     if item.attribution:
         analysis.attribution.CopyFrom(attribution_to_wire(item))
+    if item.integrity:
+        analysis.integrity.CopyFrom(integrity_to_wire(item.integrity))
     return analysis
 
 

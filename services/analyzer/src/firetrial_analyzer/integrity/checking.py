@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from firetrial_analyzer.integrity.contact import Contacts, Host, Protected, Source
 from firetrial_analyzer.integrity.executed import Executed, fewer_samples
+from firetrial_analyzer.integrity.files import Files
 from firetrial_analyzer.integrity.findings import Finding, Integrity, NumberTrace, Trace
 from firetrial_analyzer.integrity.fingerprint import Fingerprint
 from firetrial_analyzer.integrity.numbers import Numbers
@@ -22,7 +24,7 @@ _TOLD = 20
 
 
 class Check:
-    """Takes steps and files, and then says what is known. It is the conclusion's numbers that it looks for."""
+    """Takes steps and files, and then says what is known of the conclusion."""
 
     def __init__(
         self,
@@ -55,6 +57,20 @@ class Check:
         """Take lines of a file that the run left."""
         self._numbers.see(passage)
         self._executed.see(passage)
+
+    def tar(self, archive: IO[bytes]) -> None:
+        """Take the files of a tar."""
+        files = Files()
+        for passage in files.tar(archive):
+            self.file(passage)
+        self.not_read(files.left_out)
+
+    def folder(self, folder: Path) -> None:
+        """Take the files below a folder."""
+        files = Files()
+        for passage in files.folder(folder):
+            self.file(passage)
+        self.not_read(files.left_out)
 
     def not_read(self, why: Iterable[str]) -> None:
         """Something could not be looked at."""

@@ -69,9 +69,8 @@ class Contacts:
     def findings(self, hosts: Iterable[Host]) -> Iterator[Finding]:
         """What was seen, and what the network's log tells of."""
         if self._paper:
-            yield Finding(
-                "paper_contacted", "The source paper is named in what was run.", _first(self._paper)
-            )
+            told = "The source paper is named in what was run."
+            yield Finding("paper_contacted", told, _first(self._paper))
         spoken = sorted({host.name for host in hosts if _LITERATURE.search(host.name) and not host.refused})
         refused = sorted({host.name for host in hosts if _LITERATURE.search(host.name) and host.refused})
         if self._literature or spoken:
@@ -106,7 +105,8 @@ def _first(citations: Sequence[Citation]) -> tuple[Citation, ...]:
 _PATH = r"(?P<{}>(?:\./|/[\w.-]{{1,60}}/)?(?:instruction\.txt|data/[^\s'\"`;|&<>()]{{1,300}}))"
 _WRITES = re.compile(
     r"(?:>>?|\btee\s+(?:-a\s+)?|\bdd\b[^;|&\n]{0,200}\bof=)\s*['\"]?" + _PATH.format("into")
-    + r"|\b(?P<verb>rm|mv|sed\s+-i\S*|truncate|shred|patch)\b[^;|&\n]{0,300}?[\s'\"]" + _PATH.format("changed")
+    + r"|\b(?P<verb>rm|mv|sed\s+-i\S*|truncate|shred|patch)\b[^;|&\n]{0,300}?[\s'\"]"
+    + _PATH.format("changed")
 )  # fmt: skip
 _OPENS = re.compile(r"\bopen\(\s*['\"]" + _PATH.format("opened") + r"['\"]\s*,\s*['\"][wa]")
 _TARGET = re.compile(_PATH.format("path"))

@@ -1,4 +1,4 @@
-"""Numbers that follow from others: the drop between two accuracies, the mean of a column, the share of a count.
+"""Numbers that follow from others: the drop between two accuracies, the mean of a column, a part of a whole.
 
 With thousands of numbers anything can be derived, so a derivation counts only where the sentence tells of one
 (a drop, a mean, a factor), where its parts stand together, and where a made-up number would have been
@@ -7,24 +7,21 @@ derivable too in less than a given share of the cases.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import median
 
-from firetrial_analyzer.integrity.labels import label, shared
-from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import Quantity
-from firetrial_analyzer.integrity.scanning import Text, Wanted
-from firetrial_analyzer.taxonomy.steps import Citation, cite
+from firetrial_analyzer.taxonomy.steps import Citation
 
 # A made-up number may be derivable in so many cases: from numbers that the conclusion itself puts beside it,
 # and from numbers that stand in the outputs.
 CHANCE_BESIDE = 0.3
 CHANCE_IN_OUTPUTS = 0.05
-MAX_ROWS = 64
-MAX_TABLES = 20_000
-_MAX_CELLS = 400
-_PAIRED_CELLS = 24
+# Numbers that are taken together by twos.
+MAX_PAIRED = 24
+_MOST_NEAR = 40_000
 
 _CUES: dict[str, re.Pattern[str]] = {
     name: re.compile(pattern, re.IGNORECASE)
@@ -63,7 +60,7 @@ def cues(sentence: str, quantity: Quantity) -> frozenset[str]:
     return frozenset(found)
 
 
-def _of_two(a: float, b: float, told: frozenset[str]) -> Iterator[tuple[str, float]]:
+def of_two(a: float, b: float, told: frozenset[str]) -> Iterator[tuple[str, float]]:
     """Operations on two numbers, both ways; a share is told in percent as well."""
     if "difference" in told:
         yield "difference", abs(a - b)
@@ -89,9 +86,10 @@ def _of_one(a: float, told: frozenset[str], unit: str) -> Iterator[tuple[str, fl
         yield "square", a * a
 
 
-def _of_many(values: Sequence[float], told: frozenset[str]) -> Iterator[tuple[str, float]]:
+def of_many(values: Sequence[float], told: frozenset[str]) -> Iterator[tuple[str, float]]:
     if "mean" in told:
         yield "mean", math.fsum(values) / len(values)
+        yield "median", median(values)
     if "sum" in told:
         yield "sum", math.fsum(values)
     if "difference" in told:
@@ -114,7 +112,7 @@ class Chances:
             if not math.isfinite(value) or not self._half:
                 return
             scaled = abs(value) * scale
-            if self._size / 2 <= scaled <= self._size * 2 and len(self._near) < _MAX_CELLS * 100:
+            if self._size / 2 <= scaled <= self._size * 2 and len(self._near) < _MOST_NEAR:
                 self._near.add(round(scaled / (2 * self._half)))
             if (
                 self.found is None
@@ -142,135 +140,16 @@ class Part:
 def beside(quantity: Quantity, sentence: str, parts: Sequence[Part]) -> Derived | None:
     """How a number follows from known ones that the conclusion puts beside it."""
     told, chances = cues(sentence, quantity), Chances(quantity)
-    for part in parts[:_PAIRED_CELLS]:
+    for part in parts[:MAX_PAIRED]:
         for value in part.values:
             for how, result in _of_one(value, told, part.unit):
                 chances.offer(f"{how} of {part.text}", result, _cited(part))
-    for one, other in combinations(parts[:_PAIRED_CELLS], 2):
+    for one, other in combinations(parts[:MAX_PAIRED], 2):
         for left, right in zip(one.values, other.values, strict=False):
-            for how, result in _of_two(left, right, told):
+            for how, result in of_two(left, right, told):
                 chances.offer(f"{how} of {one.text} and {other.text}", result, _cited(one, other))
     return chances.within(CHANCE_BESIDE)
 
 
 def _cited(*parts: Part) -> tuple[Citation, ...]:
     return tuple(dict.fromkeys(part.citation for part in parts if part.citation))
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A number of a table or of lines that belong together, with the words beside it alone."""
-
-    row: int
-    column: int
-    value: float
-    words: frozenset[str]
-    citation: Citation | None
-
-
-class Deriver:
-    """Sees outputs in their order, table by table, and keeps what the numbers looked for could follow from."""
-
-    def __init__(self, wanted: Iterable[tuple[int, Quantity, str, frozenset[str]]]) -> None:
-        """`wanted` are (key, number, sentence, its words)."""
-        self._wanted = [(key, cues(sentence, item), words, item) for key, item, sentence, words in wanted]
-        self._wanted = [entry for entry in self._wanted if entry[1]]
-        self._chances = {key: Chances(item) for key, _, _, item in self._wanted}
-        self.tables = 0
-
-    @property
-    def all_read(self) -> bool:
-        return self.tables <= MAX_TABLES
-
-    def see(self, passage: Passage) -> None:
-        """Take the next passage of the run."""
-        if not self._wanted or passage.code:
-            return
-        for table in _tables(passage):
-            self.tables += 1
-            if self.tables > MAX_TABLES:
-                return
-            self._table(_cells(table))
-
-    def _table(self, cells: list[Cell]) -> None:
-        if not 2 <= len(cells) <= _MAX_CELLS:
-            return
-        columns: dict[int, list[Cell]] = {}
-        rows: dict[int, list[Cell]] = {}
-        for cell in cells:
-            columns.setdefault(cell.column, []).append(cell)
-            rows.setdefault(cell.row, []).append(cell)
-        many = [group for group in (*columns.values(), *rows.values()) if len(group) > 1]
-        common = frozenset.intersection(*(cell.words for cell in cells))
-        for key, told, words, item in self._wanted:
-            chances = self._chances[key]
-            for group in many:
-                values = [cell.value for cell in group]
-                for how, result in _of_many(values, told):
-                    chances.offer(f"{how} of {len(values)} numbers", result, _shown(group[0], group[-1]))
-                for count in _counts(values) if item.pair >= 0 else ():
-                    chances.offer(f"count among {len(values)} numbers", count, _shown(group[0], group[-1]))
-            named = [cell for cell in cells if shared(cell.words - common, words)][:_PAIRED_CELLS]
-            for one, other in combinations(named, 2):
-                if (one.column == other.column or one.row == other.row) and _distinct(
-                    one, other, common, words
-                ):
-                    for how, result in _of_two(one.value, other.value, told):
-                        text = f"{how} of {one.value:g} and {other.value:g}"
-                        chances.offer(text, result, _shown(one, other))
-
-    def found(self, key: int) -> Derived | None:
-        """How the number with this key follows from what was seen."""
-        chances = self._chances.get(key)
-        return chances.within(CHANCE_IN_OUTPUTS) if chances else None
-
-
-def _counts(values: Sequence[float]) -> Iterator[float]:
-    """How many there are, and how many are above and below 0."""
-    yield float(len(values))
-    if min(values) < 0 < max(values):
-        yield float(sum(value > 0 for value in values))
-        yield float(sum(value < 0 for value in values))
-
-
-def _distinct(one: Cell, other: Cell, common: frozenset[str], words: frozenset[str]) -> bool:
-    """Whether the sentence has a word for each of the two."""
-    left, right = one.words - common, other.words - common
-    return bool(shared(left - right, words)) and bool(shared(right - left, words))
-
-
-def _shown(*cells: Cell) -> tuple[Citation, ...]:
-    return tuple(dict.fromkeys(cell.citation for cell in cells if cell.citation))
-
-
-def _tables(passage: Passage) -> Iterator[Passage]:
-    """Runs of lines with numbers that are no longer than a table; longer ones are logs."""
-    rows: list[int] = []
-    for n, line in enumerate(passage.lines):
-        if any(map(str.isdigit, line.text[:2000])):
-            rows.append(n)
-            continue
-        if 0 < len(rows) <= MAX_ROWS:
-            yield Passage(tuple(passage.lines[row] for row in rows), file=passage.file)
-        rows = []
-    if 0 < len(rows) <= MAX_ROWS:
-        yield Passage(tuple(passage.lines[row] for row in rows), file=passage.file)
-
-
-def _cells(table: Passage) -> list[Cell]:
-    text = Text.of(tuple(line for line in table.lines if len(line.text) <= 2000))
-    cells: list[Cell] = []
-    row, column, end = -1, 0, 0
-    for found in text.found(Wanted([(0.0, math.inf)])):
-        line = text.lines[found.line]
-        if found.line != row:
-            row, column, end = found.line, 0, 0
-        own = label(line.text[end : found.start])
-        words = own or (cells[-1].words if column and cells else label(line.text[: found.start]))
-        citation = cite(line.step, line.text) if line.step else None
-        value = -found.value if found.negative else found.value
-        cells.append(Cell(row, column, value, words, citation))
-        column, end = column + 1, found.start + 1
-        if len(cells) > _MAX_CELLS:
-            break
-    return cells

@@ -6,9 +6,10 @@ from firetrial_analyzer.words import topic
 
 # Words that stand beside any number.
 _ANY = topic(
-    """about across after all approximately around average averaged both by data done each experiment finished
-    for from gives got has have in is mean minus model models number of on output over overall per percent plus
-    points reach reached reaches report result results run score see show step steps study than the to total up
+    """about across after all approximately around average averaged both by data done each experiment
+    finished for from gives got has have in is mean minus model models number of on output over overall per
+    percent plus points reach reached reaches report result results run score see show step steps study than
+    the to total up
     using value values versus vs was with"""
 )
 _BREAK = re.compile(r"(?<=[.;!?])\s+(?=[A-Z(“\"*-])|\n| - (?=[A-Z])")

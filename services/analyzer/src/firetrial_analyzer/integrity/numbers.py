@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from firetrial_analyzer.integrity.derivation import Derived, Deriver, Part, beside
+from firetrial_analyzer.integrity.derivation import Derived, Part, beside
 from firetrial_analyzer.integrity.findings import NumberTrace, Trace
 from firetrial_analyzer.integrity.labels import label, shared
 from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import Quantity, quantities
 from firetrial_analyzer.integrity.sorting import Sort
+from firetrial_analyzer.integrity.tables import Deriver, Wish
 from firetrial_analyzer.integrity.tracing import Place, Target, Tracer
 from firetrial_analyzer.taxonomy.steps import Citation
 
@@ -25,12 +26,17 @@ class Numbers:
         self._text = conclusion
         self._tracer = Tracer(conclusion)
         self._given = _given(instruction)
-        wanted = [
-            (key, target.quantity, conclusion[slice(*target.sentence)], target.words)
-            for key, target in self._tracer.targets.items()
-            if target.quantity.sort is Sort.RESULT
-        ]
-        self._deriver = Deriver(wanted)
+        self._deriver = Deriver(
+            self._wish(target)
+            for target in self._tracer.targets.values()
+            if target.quantity.sort is Sort.RESULT or target.quantity.pair >= 0
+        )
+
+    def _wish(self, target: Target) -> Wish:
+        item = target.quantity
+        other = self._tracer.quantities[item.pair].value if item.pair >= 0 else 0.0
+        sentence = self._text[slice(*target.sentence)]
+        return Wish(item.start, item, sentence, target.words, max(item.value, other) if other else 0.0)
 
     def see(self, passage: Passage) -> None:
         """Take the next passage of the run."""

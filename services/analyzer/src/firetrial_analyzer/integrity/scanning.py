@@ -1,5 +1,6 @@
 """Numbers in outputs and code, fast: which of millions could be one of the few that are looked for."""
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ class Found:
 
     line: int
     start: int
+    end: int
     value: float
     half: float
     negative: bool
@@ -92,7 +94,9 @@ class Text:
         negative = before[-1:] in ("-", "−") and not before[-2:-1].isalnum()
         if not name and (named := _NAMED.search(before)):
             name = _unit(named.group().strip(" _(\"'=:)"))
-        return Found(line, start, value * scale, _half(match[1]) * scale, negative, name)
+        return Found(
+            line, start, start + len(match[1]), value * scale, _half(match[1]) * scale, negative, name
+        )
 
 
 def _unit(name: str) -> str:
@@ -141,6 +145,9 @@ class Wanted:
             return False
         place = np.searchsorted(lows, values, side="right") - 1
         return bool(((place >= 0) & (values <= highs[np.maximum(place, 0)])).any())
+
+
+EVERY = Wanted([(0.0, math.inf)])
 
 
 def admissible(wanted: Quantity) -> list[tuple[str, float, float, float]]:

@@ -1,0 +1,172 @@
+"""Numbers that stand together in outputs, as tables or lines, and what follows from them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from firetrial_analyzer.integrity.derivation import (
+    CHANCE_IN_OUTPUTS,
+    MAX_PAIRED,
+    Chances,
+    Derived,
+    cues,
+    of_many,
+    of_two,
+)
+from firetrial_analyzer.integrity.labels import label, shared
+from firetrial_analyzer.integrity.passages import Passage
+from firetrial_analyzer.integrity.quantities import Quantity
+from firetrial_analyzer.integrity.scanning import EVERY, Found, Text
+from firetrial_analyzer.taxonomy.steps import Citation, cite
+
+MAX_ROWS = 64
+MAX_TABLES = 20_000
+_MAX_CELLS = 400
+_MAX_LINE = 2000
+_WORD_AFTER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a table or of lines that belong together, with the words beside it alone."""
+
+    row: int
+    column: int
+    value: float
+    words: frozenset[str]
+    citation: Citation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A number of a conclusion, its sentence and the words of it; `whole` is the 20 of "3 of 20", or 0."""
+
+    key: int
+    quantity: Quantity
+    sentence: str
+    words: frozenset[str]
+    whole: float = 0.0
+
+
+class Deriver:
+    """Sees outputs in their order, table by table, and keeps what the wished numbers could follow from."""
+
+    def __init__(self, wishes: Iterable[Wish]) -> None:
+        told = [(wish, cues(wish.sentence, wish.quantity)) for wish in wishes]
+        self._wishes = [(wish, cue, Chances(wish.quantity)) for wish, cue in told if cue]
+        self._counted: dict[int, Derived] = {}
+        self._tables = 0
+
+    @property
+    def all_read(self) -> bool:
+        """Whether there were no more tables than are looked through."""
+        return self._tables <= MAX_TABLES
+
+    def see(self, passage: Passage) -> None:
+        """Take the next passage of the run."""
+        if not self._wishes or passage.code:
+            return
+        for table in _tables(passage):
+            self._tables += 1
+            if self._tables > MAX_TABLES:
+                return
+            cells = _cells(table)
+            if 2 <= len(cells) <= _MAX_CELLS:
+                self._table(cells)
+
+    def found(self, key: int) -> Derived | None:
+        """How the number with this key follows from what was seen."""
+        chances = next((chances for wish, _, chances in self._wishes if wish.key == key), None)
+        derived = chances.within(CHANCE_IN_OUTPUTS) if chances else None
+        return derived or self._counted.get(key)
+
+    def _table(self, cells: list[Cell]) -> None:
+        groups = _groups(cells)
+        common = frozenset.intersection(*(cell.words for cell in cells))
+        every = frozenset[str]().union(*(cell.words for cell in cells))
+        for wish, told, chances in self._wishes:
+            for group in groups:
+                for how, result in of_many([cell.value for cell in group], told):
+                    chances.offer(f"{how} of {len(group)} numbers", result, _shown(group[0], group[-1]))
+                if wish.whole and wish.key not in self._counted and shared(every, wish.words):
+                    self._count(wish, group)
+            for one, other in _named(cells, common, wish.words):
+                for how, result in of_two(one.value, other.value, told):
+                    text = f"{how} of {one.value:g} and {other.value:g}"
+                    chances.offer(text, result, _shown(one, other))
+
+    def _count(self, wish: Wish, group: Sequence[Cell]) -> None:
+        """ "3 of 4" follows from four numbers of which three are above 0, or below it."""
+        values = [cell.value for cell in group]
+        signs = {sum(value > 0 for value in values), sum(value < 0 for value in values)}
+        if (
+            len(values) == wish.whole
+            and min(values) < 0 < max(values)
+            and wish.quantity.value in signs | {wish.whole}
+        ):
+            told = f"count among {len(values)} numbers"
+            self._counted[wish.key] = Derived(told, _shown(group[0], group[-1]))
+
+
+def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Columns and rows of at least two numbers."""
+    columns: dict[int, list[Cell]] = {}
+    rows: dict[int, list[Cell]] = {}
+    for cell in cells:
+        columns.setdefault(cell.column, []).append(cell)
+        rows.setdefault(cell.row, []).append(cell)
+    return [group for group in (*columns.values(), *rows.values()) if len(group) > 1]
+
+
+def _named(
+    cells: Sequence[Cell], common: frozenset[str], words: frozenset[str]
+) -> Iterator[tuple[Cell, Cell]]:
+    """Pairs of numbers that the sentence has a word for each of, and that have not only the same words."""
+    named = [cell for cell in cells if shared(cell.words - common, words)][:MAX_PAIRED]
+    for one, other in combinations(named, 2):
+        left, right = one.words - common, other.words - common
+        if shared(left - right, words) and shared(right - left, words):
+            yield one, other
+
+
+def _shown(*cells: Cell) -> tuple[Citation, ...]:
+    return tuple(dict.fromkeys(cell.citation for cell in cells if cell.citation))
+
+
+def _tables(passage: Passage) -> Iterator[Passage]:
+    """Runs of lines with numbers that are no longer than a table; longer ones are logs."""
+    rows: list[int] = []
+    for n, line in enumerate((*passage.lines, None)):
+        if line is not None and any(map(str.isdigit, line.text[:_MAX_LINE])):
+            rows.append(n)
+            continue
+        if 0 < len(rows) <= MAX_ROWS:
+            yield Passage(tuple(passage.lines[row] for row in rows), file=passage.file)
+        rows = []
+
+
+def _cells(table: Passage) -> list[Cell]:
+    text = Text.of(tuple(line for line in table.lines if len(line.text) <= _MAX_LINE))
+    cells: list[Cell] = []
+    row, column, end = -1, 0, 0
+    for found in _in_order(text):
+        line = text.lines[found.line]
+        if found.line != row:
+            row, column, end = found.line, 0, 0
+        words = label(line.text[end : found.start]) or (cells[-1].words if column else frozenset())
+        after = label(" ".join(line.text[found.end : found.end + _WORD_AFTER].split()[:1]))
+        citation = cite(line.step, line.text) if line.step else None
+        value = -found.value if found.negative else found.value
+        cells.append(Cell(row, column, value, words | after, citation))
+        column, end = column + 1, found.end
+    return cells
+
+
+def _in_order(text: Text) -> list[Found]:
+    """Every number once: 840,000 is one, and not 840 and 0."""
+    found = sorted(text.found(EVERY), key=lambda item: (item.line, item.start, -item.end))
+    kept: list[Found] = []
+    for item in found[: 4 * _MAX_CELLS]:
+        if not kept or (item.line, item.start) >= (kept[-1].line, kept[-1].end):
+            kept.append(item)
+    return kept
