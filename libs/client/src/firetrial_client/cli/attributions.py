@@ -36,7 +36,7 @@ def show(app: App, run: str) -> None:
 @click.option("--reviewer", help="Who says so. Default: the user of this machine.")
 @answering
 def review(
-    app: App, run: str, claim: str, confirm: bool, type_: str | None, note: str, reviewer: str | None
+    app: App, run: str, claim: str, *, confirm: bool, type_: str | None, note: str, reviewer: str | None
 ) -> None:
     """Confirm or correct what is attributed to CLAIM of RUN; the claim of a failed run is called "run".
 
