@@ -19,14 +19,12 @@ from firetrial.runner.v1 import events_pb2 as runner_events
 from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.assembly import servicer
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import ReportRecord
-from firetrial_analyzer.release import Release
-from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
-from firetrial_analyzer.servicer import AnalyzerServicer
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Outgoing
 from firetrial_kit.objects import GRANTS
@@ -65,8 +63,10 @@ class Bench:
         )
         self.handlers = Handlers(self.reports, self.archive, structlog.get_logger())
         self.consumers = {one.name: one for one in self.handlers.consumers(4)}
-        self.releases = Releases(Records(self.state, "release", Release), self.objects, self.clock)
-        self.servicer = AnalyzerServicer(self.reports, self.archive, self.releases, self.bus)
+        self.servicer = servicer(
+            self.reports, self.ledger, self.archive,
+            bus=self.bus, state=self.state, objects=self.objects, clock=self.clock,
+        )  # fmt: skip
 
     def consumer(self, fact: str) -> Consumer:
         return self.consumers[f"analyzer-{fact}"]

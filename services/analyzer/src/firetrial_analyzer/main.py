@@ -8,18 +8,14 @@ from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
 from firetrial_analyzer.analysing import Analysing
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.assembly import servicer
 from firetrial_analyzer.attributing.assembly import attributor
 from firetrial_analyzer.config import AnalyzerSettings
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.record import ReportRecord
-from firetrial_analyzer.release import Release
-from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
-from firetrial_analyzer.reviewing import Reviewing
-from firetrial_analyzer.reviews import RunReviews
-from firetrial_analyzer.servicer import AnalyzerServicer
 from firetrial_kit import rpc, service
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts, Service
@@ -30,24 +26,25 @@ NAME = "analyzer"
 async def build(parts: Parts) -> Service:
     settings = AnalyzerSettings.from_env(parts.environ, NAME)
     archive = Archive(parts.objects)
+    ledger = Ledger(Records(parts.state, "report", ReportRecord), parts.objects, parts.clock)
     reports = Reports(
-        ledger=Ledger(Records(parts.state, "report", ReportRecord), parts.objects, parts.clock),
+        ledger=ledger,
         archive=archive,
         announcer=Announcer(parts.bus, parts.clock),
         metrics=AnalyzerMetrics(parts.registry),
         cutoffs=settings.cutoff_table(),
         shown_runs=settings.shown_runs,
     )
-    releases = Releases(Records(parts.state, "release", Release), parts.objects, parts.clock)
-    reviews = Records(parts.state, "review", RunReviews)
-    reviewing = Reviewing(archive, reviews, parts.objects, parts.clock)
-    servicer = AnalyzerServicer(reports, archive, releases, parts.bus, reviewing)
+    rpcs = servicer(
+        reports, ledger, archive,
+        bus=parts.bus, state=parts.state, objects=parts.objects, clock=parts.clock,
+    )  # fmt: skip
 
     def register(server: rpc.Server) -> None:
         server.add(
             "firetrial.analyzer.v1.AnalyzerService",
             analyzer_service_pb2_grpc.add_AnalyzerServiceServicer_to_server,
-            servicer,
+            rpcs,
         )
 
     handlers = Handlers(reports, archive, parts.log, Analysing(archive, *attributor(settings, parts)))

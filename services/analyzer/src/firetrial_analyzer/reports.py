@@ -95,11 +95,7 @@ class Reports:
         Raises NOT_FOUND for an experiment of which no run has ended, PRECONDITION for one that came to
         nothing.
         """
-        record = await self.records.get(experiment)
-        if record.failure and not record.ended:
-            raise FiretrialError(
-                Reason.PRECONDITION, f"experiment {experiment!r} has no report: {record.failure}"
-            )
+        record = await self._reportable(experiment)
         ref = record.formats.get(form.value) if record.complete else None
         if ref and (stored := await self._archive.stored(ref)):
             return stored
@@ -109,6 +105,20 @@ class Reports:
             data = (await self._render(record, [form]))[form]
             self._cache.put(record, form, data)
             return data
+
+    async def report(self, experiment: str) -> Report:
+        """The same as a value, with all its runs' details. Raises as `rendered` does."""
+        record = await self._reportable(experiment)
+        async with self._rendering:
+            return await self._report(record, await self._ledger.rows(record))
+
+    async def _reportable(self, experiment: str) -> ReportRecord:
+        record = await self.records.get(experiment)
+        if record.failure and not record.ended:
+            raise FiretrialError(
+                Reason.PRECONDITION, f"experiment {experiment!r} has no report: {record.failure}"
+            )
+        return record
 
     async def rebuild(self) -> list[str]:
         """Makes the records of all experiments anew from the analyses in the store; returns their ids."""

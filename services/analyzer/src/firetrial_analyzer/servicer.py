@@ -23,15 +23,16 @@ from firetrial_kit.bus import Bus
 from firetrial_kit.rpc import PIECE
 
 
-class AnalyzerServicer(AttributionRpcs, ExportRpcs, ReleaseRpcs, WatchingRpcs):
+class AnalyzerServicer(AttributionRpcs, ExportRpcs, ReleaseRpcs, RunPageRpcs, WatchingRpcs):
     def __init__(
         self,
+        *,
         reports: Reports,
         archive: Archive,
         releases: Releases,
-        bus: Bus,
         exports: Exports,
-        reviewing: Reviewing | None = None,
+        reviewing: Reviewing,
+        bus: Bus,
     ) -> None:
         self._reviewing = reviewing
         self._reports = reports
