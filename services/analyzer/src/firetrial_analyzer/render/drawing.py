@@ -44,8 +44,6 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _DRAWING = threading.Lock()
 # Inches of 72 units: about as wide as a phone, so that its letters keep their size there.
 _WIDTH = 5.0
-# Letters of a name that fit above a row.
-NAME_LIMIT = 44
 
 
 @dataclass(frozen=True, slots=True)

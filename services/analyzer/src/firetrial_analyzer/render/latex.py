@@ -1,9 +1,14 @@
-"""The report as a LaTeX table with a row for each agent."""
+"""The report as LaTeX tables in the shape that papers print them; they need booktabs and graphicx."""
+
+from __future__ import annotations
+
+import re
 
 from firetrial_analyzer.render import text
+from firetrial_analyzer.render.sheets import Cell, Sheet, sheets
 from firetrial_analyzer.report import Report
 
-_LATEX = str.maketrans(
+_SPECIAL = str.maketrans(
     {
         "\\": r"\textbackslash{}",
         "~": r"\textasciitilde{}",
@@ -12,52 +17,60 @@ _LATEX = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
         '"': r"\textquotedbl{}",
+        "−": "$-$",
+        "±": r"$\pm$",
     }
     | {char: f"\\{char}" for char in "&%$#_{}"}
 )
+# What LaTeX knows without a package: Latin letters with accents, quotes, dashes and dots.
+_UNKNOWN = re.compile("[^\x20-\x7e\xa1-\u017f‘’“”–—…−]")
+# More columns than this are made to fit the width of the text.
+_FITTING = 6
 
 
 def latex(report: Report) -> str:
-    """A booktabs table: agent, precision, recall, F1 as mean ± std in points of 100, runs counted."""
+    """A table environment for each sheet, the best of a row or column bold."""
+    head = "% Needs \\usepackage{booktabs} and \\usepackage{graphicx}."
+    return "\n\n".join([head, *map(_table, sheets(report))]) + "\n"
+
+
+def latex_escaped(value: str) -> str:
+    """`value` as plain text in LaTeX; a character that no usual font has stands as its number."""
+    known = _UNKNOWN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text.shown(value, 120))
+    return known.translate(_SPECIAL)
+
+
+def _table(sheet: Sheet) -> str:
+    body = sheet.rows[: len(sheet.rows) - sheet.foot]
+    foot = [r"\midrule", *map(_row, sheet.rows[len(body) :])] if sheet.foot else []
     rows = [
-        " & ".join(
-            (
-                latex_escaped(row.agent),
-                *(
-                    _latex_mean(text.mean_and_spread(mean))
-                    for mean in (row.score.precision, row.score.recall, row.score.f1)
-                ),
-                f"{row.score.f1.counted}/{row.score.f1.total}",
-            )
-        )
-        + r" \\"
-        for row in report.agents
+        rf"\begin{{tabular}}{{l{'r' * (len(sheet.head) - 1)}}}",
+        r"\toprule",
+        " & ".join(map(latex_escaped, sheet.head)) + r" \\",
+        r"\midrule",
+        *map(_row, body),
+        *foot,
+        r"\bottomrule",
+        r"\end{tabular}",
     ]
-    spread = "over the task means" if len(report.tasks) > 1 else "over repeats"
-    offline = any(judge.offline for judge in report.judges)
-    caveat = " Offline judge: a demonstration, not a benchmark score." if offline else ""
+    wide = len(sheet.head) > _FITTING
+    fitted = [r"\resizebox{\textwidth}{!}{%", *rows[:-1], rows[-1] + "}"] if wide else rows
     return "\n".join(
         (
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{Mean $\pm$ population standard deviation {spread}, points of 100.{caveat}}}",
-            r"\begin{tabular}{lrrrr}",
-            r"\toprule",
-            r"Agent & Precision & Recall & F1 & Runs \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}",
+            rf"\caption{{{latex_escaped(sheet.title)}. {latex_escaped(sheet.note)}}}",
+            rf"\label{{tab:{sheet.name}}}",
+            *fitted,
             r"\end{table}",
-            "",
         )
     )
 
 
-def latex_escaped(value: str) -> str:
-    """`value` as plain text in LaTeX."""
-    return text.shown(value, 120).translate(_LATEX)
+def _row(cells: tuple[Cell, ...]) -> str:
+    return " & ".join(map(_cell, cells)) + r" \\"
 
 
-def _latex_mean(value: str) -> str:
-    return value if value == text.UNDEFINED else f"${value.replace('±', chr(92) + 'pm')}$"
+def _cell(cell: Cell) -> str:
+    said = latex_escaped(cell.text)
+    return rf"\textbf{{{said}}}" if cell.best else said

@@ -4,10 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields
 
-from firetrial_analyzer.analysis import AnalysedRun
+from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.render import text
-from firetrial_analyzer.render.words import OUTCOMES, cost, outcome_counts, title, usage, wall_time
+from firetrial_analyzer.render.sheets import Cell, Sheet, sheets
+from firetrial_analyzer.render.words import OUTCOMES, cost, named, outcome_counts, title, usage, wall_time
 from firetrial_analyzer.report import ClaimCounts, Report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!&~$^@])")
@@ -40,8 +41,15 @@ def markdown(report: Report) -> str:
         parts += ["## Differences between agents", _differences(report)]
     if report.judges:
         parts += ["## Claims", _claims(report)]
+    for sheet in sheets(report)[1:]:
+        parts += [f"## {sheet.title}", escaped(sheet.note), sheet_table(sheet)]
+    parts += ["## Runs"] if report.runs else []
     for item in report.runs:
         parts += _run(item)
+    if report.omitted.runs:
+        parts.append(
+            f"{report.omitted.runs:,} further runs: the formats csv and parquet have a row for each."
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -58,12 +66,19 @@ def _facts(report: Report) -> str:
 
 
 def _notice(report: Report) -> list[str]:
-    caveat = "**A demonstration, not a benchmark score.** These verdicts were given without a model."
+    """What is known of each judge, before any score."""
     return [
-        f"> {caveat} The judge's quality: {escaped(judge.quality, 600) or text.UNKNOWN}"
+        f"> {_state(judge)} The judge's quality: {escaped(judge.quality, 600) or text.UNKNOWN}"
         for judge in report.judges
-        if judge.offline
     ]
+
+
+def _state(judge: Judge) -> str:
+    if judge.offline:
+        return "**A demonstration, not a benchmark score.** These verdicts were given without a model."
+    if judge.calibrated:
+        return f"The judge is calibrated against people's labels ({escaped(judge.calibration_id, 60)})."
+    return "**The judge is not calibrated** against people's labels."
 
 
 def _agents(report: Report) -> str:
@@ -123,32 +138,40 @@ def _claims(report: Report) -> str:
 
 def _run(item: AnalysedRun) -> list[str]:
     run = item.run
-    head = f"## {escaped(run.agent, 120)}, {escaped(run.task, 80)}, repeat {run.repeat}"
-    why = f": {escaped(run.reason, 600)}" if run.reason else ""
-    end = f"Run {escaped(run.run_id, 120)}, {OUTCOMES[run.outcome]}{why}."
+    head = f"### {escaped(run.agent, 120)}, {escaped(run.task, 80)}, repeat {run.repeat}"
+    reason = f": {escaped(run.reason, 600)}" if run.reason else ""
+    end = f"Run {escaped(run.run_id, 120)}, {OUTCOMES[run.outcome]}{reason}."
     line = f"{end} F1 {text.points(run.score('f1'))}. {escaped(usage(run.usage))}."
     if not item.judgement:
         return [head, line]
-    kinds = {false.claim_id: false for false in item.attribution.false_positives} if item.attribution else {}
+    why = item.attribution
+    kinds = {false.claim_id: named(false.kind) for false in why.false_positives} if why else {}
+    causes = {missed.claim_id: named(missed.type) for missed in why.missed} if why else {}
     claims = [
-        (
-            claim.verdict.value,
-            escaped(claim.text),
-            kinds[claim.id].kind.value.lower() if claim.id in kinds else "",
-            escaped(claim.evidence, 600),
-        )
+        (claim.verdict.value, escaped(claim.text), kinds.get(claim.id, ""), escaped(claim.evidence, 600))
         for claim in item.judgement.agent_claims
     ]
     truth = [
-        (_FOUND[claim.verdict], escaped(claim.text), escaped(claim.evidence, 600))
+        (_FOUND[claim.verdict], escaped(claim.text), causes.get(claim.id, ""), escaped(claim.evidence, 600))
         for claim in item.judgement.truth_claims
     ]
     return [
         head,
         line,
         _table(("Verdict", "Claim", "False how", "Ground truth"), claims),
-        _table(("Found", "Ground truth", "In the conclusion"), truth),
+        _table(("Found", "Ground truth", "Why missed", "In the conclusion"), truth),
     ]
+
+
+def sheet_table(sheet: Sheet) -> str:
+    """A table, the best of a row or column bold."""
+    return _table(
+        [escaped(name) for name in sheet.head], [[_cell(cell) for cell in row] for row in sheet.rows]
+    )
+
+
+def _cell(cell: Cell) -> str:
+    return f"**{escaped(cell.text)}**" if cell.best else escaped(cell.text)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -19,7 +19,7 @@ from firetrial_analyzer.render.nodes import Node, data
 from firetrial_analyzer.render.packing import packed
 from firetrial_analyzer.render.run_view import run_view
 from firetrial_analyzer.render.shell import page
-from firetrial_analyzer.render.words import methods, named, title
+from firetrial_analyzer.render.words import agent_names, methods, named, title
 from firetrial_analyzer.report import ClaimCounts, Report
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy, load
 from firetrial_analyzer.variance import Interval
@@ -96,7 +96,7 @@ def _names(report: Report) -> dict[str, str]:
     """Agent → its name in tables, where its hash would only be noise."""
     seen = {agent.agent for agent in report.agents} | {item.run.agent for item in report.runs}
     ids = sorted(seen | {run.agent for run in report.earlier_attempts})
-    return dict(zip(ids, plots.agent_names(ids), strict=True))
+    return dict(zip(ids, agent_names(ids), strict=True))
 
 
 def _best(report: Report) -> dict[str, float | None]:

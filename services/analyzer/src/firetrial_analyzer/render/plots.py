@@ -12,7 +12,6 @@ from firetrial_analyzer.render import text
 from firetrial_analyzer.render.drawing import (
     INK,
     MUTED,
-    NAME_LIMIT,
     PAGE,
     SERIES,
     SHAPES,
@@ -21,21 +20,13 @@ from firetrial_analyzer.render.drawing import (
     plot,
     row_height,
 )
-from firetrial_analyzer.render.words import named
+from firetrial_analyzer.render.words import agent_names, named
 from firetrial_analyzer.report import AgentReport, Report
 
 # Axes whose values lie further apart than this are logarithmic.
 _LOG_FROM = 30
 # Percent of a bar that a number needs.
 _MIN_LABELLED = 8.5
-
-
-def agent_names(agents: Sequence[str]) -> list[str]:
-    """Each agent's name, with its hash only where two would be called the same."""
-    short = [agent.partition("@")[0] for agent in agents]
-    plain = [name if short.count(name) == 1 else agent for name, agent in zip(short, agents, strict=True)]
-    safe = [text.shown(name) for name in plain]
-    return [name if len(name) <= NAME_LIMIT else f"{name[: NAME_LIMIT - 1]}…" for name in safe]
 
 
 def scores(report: Report) -> Plot | None:

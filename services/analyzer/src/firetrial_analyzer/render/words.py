@@ -1,6 +1,6 @@
 """The report's recurring phrases, the same in every format."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from firetrial_analyzer.contamination import Verdict
@@ -25,6 +25,16 @@ _MEMORY = {
     Verdict.TOO_FEW_DATA: "Too few data",
 }
 _LEVEL = 0.05
+# Letters of a name that fit above a row of a plot.
+NAME_LIMIT = 44
+
+
+def agent_names(agents: Sequence[str]) -> list[str]:
+    """Each agent's name, with its hash only where two would be called the same."""
+    short = [agent.partition("@")[0] for agent in agents]
+    plain = [name if short.count(name) == 1 else agent for name, agent in zip(short, agents, strict=True)]
+    safe = [text.shown(name) for name in plain]
+    return [name if len(name) <= NAME_LIMIT else f"{name[: NAME_LIMIT - 1]}…" for name in safe]
 
 
 def title(report: Report) -> str:

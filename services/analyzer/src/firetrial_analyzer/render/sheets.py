@@ -1,0 +1,194 @@
+"""The report's tables in the shape that papers print them, for Markdown and LaTeX alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from firetrial_analyzer.distributions import Distribution, Spread
+from firetrial_analyzer.render import text
+from firetrial_analyzer.render.words import agent_names, cost, named, remembered
+from firetrial_analyzer.report import Report
+from firetrial_analyzer.scores import AgentMean, Mean
+from firetrial_analyzer.taxonomy.catalogue import load
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`text` is plain; "±" stands between a mean and its spread."""
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table. The first column holds names, the others figures; `name` is a label for references."""
+
+    name: str
+    title: str
+    note: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    # The last so many rows stand apart: totals and averages.
+    foot: int = 0
+
+
+def sheets(report: Report) -> list[Sheet]:
+    """Overall scores, scores by task, error types, kinds of false claims, contamination, cost; what there is."""
+    makers = (overall, by_task, error_types, false_kinds, contamination, costs)
+    return [sheet for make in makers if (sheet := make(report)) is not None]
+
+
+def overall(report: Report) -> Sheet:
+    """Agents by precision, recall and F1."""
+    best = [
+        _best(getattr(agent.score, metric) for agent in report.agents)
+        for metric in ("precision", "recall", "f1")
+    ]
+    rows = [
+        (
+            Cell(name),
+            *(
+                _mean(mean, top)
+                for mean, top in zip(
+                    (agent.score.precision, agent.score.recall, agent.score.f1), best, strict=True
+                )
+            ),
+            Cell(f"{agent.score.f1.counted}/{agent.score.f1.total}"),
+        )
+        for name, agent in zip(_names(report), report.agents, strict=True)
+    ]
+    spread = "over the task means" if len(report.tasks) > 1 else "over repeats"
+    note = (
+        f"Mean ± population standard deviation {spread}, points of 100. A failed agent counts as 0."
+        f"{_caveat(report)}"
+    )
+    head = ("Agent", "Precision", "Recall", "F1", "Runs")
+    return Sheet("overall", "Overall scores", note, head, tuple(rows))
+
+
+def by_task(report: Report) -> Sheet | None:
+    """Tasks by agents, F1; the best of each task is marked, and the average stands below."""
+    if len(report.tasks) < 2 or not report.agents:
+        return None
+    cells = {(score.task, score.agent): score.f1 for score in report.task_scores}
+    rows = []
+    for task in report.tasks:
+        means = [cells.get((task.id, agent.agent)) for agent in report.agents]
+        best = _best(mean for mean in means if mean)
+        rows.append((Cell(task.id), *(_mean(mean, best) if mean else Cell("–") for mean in means)))
+    best = _best(agent.score.f1 for agent in report.agents)
+    rows.append((Cell("Average"), *(_mean(agent.score.f1, best) for agent in report.agents)))
+    note = (
+        "F1, mean ± population standard deviation over repeats, points of 100; the average’s is over tasks."
+        f"{_caveat(report)}"
+    )
+    return Sheet("tasks", "F1 by task and agent", note, ("Task", *_names(report)), tuple(rows), foot=1)
+
+
+def error_types(report: Report) -> Sheet | None:
+    """Error types by agents, percent of the missed claims whose cause is settled."""
+    if report.errors is None or not any(found.total for found in report.errors.types.agents):
+        return None
+    rows = _shares(report, report.errors.types, [leaf.id for leaf in load().error_types])
+    agents = _ranked(report, report.errors.types)
+    counted = (Cell("Settled claims"), *(Cell(text.count(found.total)) for found in agents))
+    unsettled = (Cell("Not settled"), *(Cell(text.count(found.unsettled)) for found in agents))
+    note = "Percent of each agent’s missed claims with a settled cause."
+    head = ("Error type", *agent_names([found.agent for found in agents]))
+    return Sheet("errors", "Why claims were missed", note, head, (*rows, counted, unsettled), foot=2)
+
+
+def false_kinds(report: Report) -> Sheet | None:
+    """Kinds by agents, percent of the false claims."""
+    if report.errors is None or not any(found.total for found in report.errors.kinds.agents):
+        return None
+    rows = _shares(report, report.errors.kinds, [kind.id for kind in load().false_positive_kinds])
+    agents = _ranked(report, report.errors.kinds)
+    counted = (Cell("False claims"), *(Cell(text.count(found.total)) for found in agents))
+    head = ("Kind", *agent_names([found.agent for found in agents]))
+    note = "Percent of each agent’s false claims."
+    return Sheet("false", "Kinds of false claims", note, head, (*rows, counted), foot=1)
+
+
+def contamination(report: Report) -> Sheet | None:
+    """Agents and difficulties, before and after the cutoff."""
+    if report.memory is None or not any(agent.finding.strata for agent in report.memory.agents):
+        return None
+    ids = [agent.agent for agent in report.memory.agents]
+    names = dict(zip(ids, agent_names(ids), strict=True))
+    rows = [
+        (
+            Cell(names[agent.agent]),
+            Cell(stratum.difficulty),
+            Cell(f"{text.values(stratum.before)} ({stratum.before.n})"),
+            Cell(f"{text.values(stratum.after)} ({stratum.after.n})"),
+            Cell(text.difference(stratum.effect)),
+            Cell(remembered(agent.finding.verdict)),
+        )
+        for agent in report.memory.agents
+        for stratum in agent.finding.strata
+    ]
+    head = ("Agent", "Difficulty", "Before (n)", "After (n)", "Before − after", "Verdict")
+    note = "F1 on tasks published before and after the model’s knowledge cutoff, points of 100."
+    return Sheet("contamination", "Contamination", note, head, tuple(rows))
+
+
+def costs(report: Report) -> Sheet | None:
+    """Agents by what a run costs and takes."""
+    points = {placed.offer.agent: placed.usd_per_point for placed in report.front.agents}
+    rows = [
+        (
+            Cell(name),
+            Cell(cost(agent)),
+            Cell(text.usd(points.get(agent.agent))),
+            Cell(text.usd(agent.cost.spent.usd.total)),
+            Cell(text.count(agent.cost.per_run.tokens.mean)),
+            Cell(text.seconds(agent.cost.per_run.wall_seconds.mean)),
+        )
+        for name, agent in zip(_names(report), report.agents, strict=True)
+        if agent.cost
+    ]
+    head = ("Agent", "USD a run", "USD a point", "USD in all", "Tokens a run", "Wall time a run")
+    note = "Means over the runs that count, sums over every attempt; what is not known is never taken for 0."
+    return Sheet("cost", "Cost and speed", note, head, tuple(rows)) if rows else None
+
+
+def _names(report: Report) -> list[str]:
+    return agent_names([agent.agent for agent in report.agents])
+
+
+def _caveat(report: Report) -> str:
+    if any(judge.offline for judge in report.judges):
+        return " Offline judge: a demonstration, not a benchmark score."
+    return "" if report.calibrated or not report.judges else " The judge is not calibrated."
+
+
+def _best(means: Iterable[Mean | AgentMean]) -> float | None:
+    """The highest, where there are several."""
+    known = [mean.mean for mean in means if mean.mean is not None]
+    return max(known) if len(known) > 1 else None
+
+
+def _mean(mean: Mean | AgentMean, best: float | None) -> Cell:
+    return Cell(text.mean_and_spread(mean), best is not None and mean.mean == best)
+
+
+def _ranked(report: Report, spread: Spread) -> list[Distribution]:
+    rank = {agent.agent: place for place, agent in enumerate(report.agents)}
+    return sorted(spread.agents, key=lambda found: rank.get(found.agent, len(rank)))
+
+
+def _shares(report: Report, spread: Spread, ids: Sequence[str]) -> list[tuple[Cell, ...]]:
+    """A row for each category that occurs, its highest share marked."""
+    rows = []
+    for id_ in ids:
+        shares = [share for found in _ranked(report, spread) for share in found.shares if share.id == id_]
+        if any(share.count for share in shares):
+            rows.append((Cell(named(id_)), *(Cell(_percent(share.share)) for share in shares)))
+    return rows
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"
