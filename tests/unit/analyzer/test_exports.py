@@ -32,9 +32,8 @@ async def bench() -> Bench:
     """Three agents, one of them the probe, on two tasks of a release, all judged."""
     bench = Bench()
     for number, month in ((1, "2023-05"), (2, "2026-05")):
-        task = task_pb2.Task(
-            id=f"t-{number}", version="v", question="Does it?", instruction="Find out.", published=month
-        )
+        task = task_pb2.Task(id=f"t-{number}", version="v", question="Does it?", published=month)
+        task.instruction = "Find out."
         task.difficulty.CopyFrom(
             task_pb2.Difficulty(conceptual_decomposition=1, confound_control=1, analysis_complexity=1)
         )

@@ -31,10 +31,10 @@ def servicer(
     """The RPCs over these reports."""
     releases = Releases(Records(state, "release", Release), objects, clock)
     return AnalyzerServicer(
-        reports,
-        archive,
-        releases,
-        bus,
-        Exports(ledger, releases, archive, objects),
-        Reviewing(archive, Records(state, "review", RunReviews), objects, clock),
+        reports=reports,
+        archive=archive,
+        releases=releases,
+        exports=Exports(ledger, releases, archive, objects),
+        reviewing=Reviewing(archive, Records(state, "review", RunReviews), objects, clock),
+        bus=bus,
     )
