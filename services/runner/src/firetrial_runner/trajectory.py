@@ -185,9 +185,9 @@ class Recorder:
         """Record what is left and seal it."""
         async with self._turn:
             await self._flush(continued=False)
-            if self._reading:
-                for told in self._reading.close():
-                    await self._tell(told, self._begun_s)
+            reading, self._reading = self._reading, None
+            for told in reading.close() if reading else ():
+                await self._tell(told, self._begun_s)
             await self._seal()
 
     async def _age(self, offset_s: float) -> None:

@@ -31,7 +31,7 @@ _CHANGED = re.compile(r"([AMD]) (\S.*)")
 _TOKENS = re.compile(r"tokens used: (?P<number>[\d,._ ]{1,20})")
 _TOOL = re.compile(r"tool (?P<tool>[\w-]+\.[\w-]+)\((?P<given>.*)\)")
 _TOLD = re.compile(
-    r"(?:OpenAI Codex v|ERROR: |stream error: |task (?:interrupted|aborted)|turn diff:|model: )"
+    r"(?:OpenAI Codex v|ERROR: |stream error: |task (?:interrupted|aborted)|turn diff:|model: ).*"
 )
 _CHANGES = {"A": "add", "M": "update", "D": "delete"}
 
@@ -76,16 +76,22 @@ class CodexLog:
         return [self._told(Kind.OUTPUT, text)] if self._output else None
 
     def close(self) -> Sequence[Told]:
-        told = self._close_block()
-        return [*told, *self._pending()]
+        told = [*self._close_block(), *self._pending()]
+        if found := self._conclusion():
+            told.append(self._told(Kind.CONCLUSION, found, {"source": "the last message"}))
+        return told
 
     def ending(self) -> Ending:
         wall_s = (self._at - self._begun).total_seconds() if self._at and self._begun else None
         spent = Spent(tokens=self._tokens, wall_s=wall_s)
+        found = self._conclusion()
+        why_none = "" if found else self._why_none()
+        return Ending(found, why_none, spent=spent, timed=self._begun is not None)
+
+    def _conclusion(self) -> str:
+        """The last message, if it is whole: tokens are counted after it where they were counted before."""
         whole = self._last == "codex" and (self._counted or self._tokens is None)
-        if whole and self._message.strip():
-            return Ending(conclusion=self._message.strip(), spent=spent, timed=True)
-        return Ending(why_none=self._why_none(), spent=spent, timed=self._begun is not None)
+        return self._message.strip() if whole else ""
 
     def _why_none(self) -> str:
         if self._error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from firetrial_runner.streams.ending import Ending
+from firetrial_runner.streams.ending import Ending, Spent
 from firetrial_runner.streams.terminal import plain
 from firetrial_runner.trajectory import Kind, Told, Value
 
@@ -67,9 +67,9 @@ class OpenHands:
         return [*told, *self._pending({})]
 
     def ending(self) -> Ending:
-        if self._finished and self._finished.strip():
-            return Ending(conclusion=self._finished.strip(), timed=self._seconds is not None)
-        return Ending(why_none=self._why_none(), timed=self._seconds is not None)
+        found = (self._finished or "").strip()
+        why_none = "" if found else self._why_none()
+        return Ending(found, why_none, spent=Spent(wall_s=self._offset), timed=self._seconds is not None)
 
     def _why_none(self) -> str:
         if self._cut:
@@ -94,7 +94,7 @@ class OpenHands:
         if shown == _END:
             self._observing = False
             return []
-        return [Told(Kind.OUTPUT, text, {}, "stdout", self._offset)]
+        return [Told(Kind.OUTPUT, text.removesuffix("\r"), {}, "stdout", self._offset)]
 
     def _log(self, text: str) -> list[Told]:
         if _ERROR.search(text):
