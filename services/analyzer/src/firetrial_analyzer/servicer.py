@@ -9,6 +9,7 @@ from typing import Any
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.attribution_rpcs import AttributionRpcs
+from firetrial_analyzer.comparing import compared
 from firetrial_analyzer.export_rpcs import ExportRpcs
 from firetrial_analyzer.exports import Exports
 from firetrial_analyzer.release_rpcs import ReleaseRpcs
@@ -64,7 +65,12 @@ class AnalyzerServicer(AttributionRpcs, ExportRpcs, ReleaseRpcs, RunPageRpcs, Wa
         self, request: pb.RenderReportRequest, context: Any
     ) -> AsyncIterator[pb.RenderReportResponse]:
         experiment = id_to_domain("experiment_id", request.experiment_id)
-        data = await self._reports.rendered(experiment, format_to_domain(request.format))
+        others = [id_to_domain("compare_with", id_) for id_ in request.compare_with]
+        form = format_to_domain(request.format)
+        if others:
+            data = await compared(self._reports, experiment, others, form)
+        else:
+            data = await self._reports.rendered(experiment, form)
         for start in range(0, len(data), PIECE):
             yield pb.RenderReportResponse(chunk=data[start : start + PIECE])
 

@@ -35,7 +35,7 @@ class Sheet:
 
 
 def sheets(report: Report) -> list[Sheet]:
-    """Overall scores, scores by task, error types, kinds of false claims, contamination, cost; what there is."""
+    """Overall scores, scores by task, error types, kinds of false claims, contamination, cost."""
     makers = (overall, by_task, error_types, false_kinds, contamination, costs)
     return [sheet for make in makers if (sheet := make(report)) is not None]
 

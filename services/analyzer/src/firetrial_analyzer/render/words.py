@@ -84,9 +84,8 @@ def named(id_: str) -> str:
 @cache
 def _names() -> dict[str, str]:
     known = load()
-    return {
-        entry.id: entry.name for entry in (*known.stages, *known.error_types, *known.false_positive_kinds)
-    }
+    entries = {entry.id: entry.name for entry in (*known.stages, *known.false_positive_kinds)}
+    return entries | {leaf.id: leaf.name for leaf in known.error_types}
 
 
 def remembered(verdict: Verdict) -> str:
