@@ -354,13 +354,7 @@ async def test_a_model_that_obeys_an_injection_is_refused() -> None:
 
 async def test_a_giant_trajectory_is_shown_in_a_bounded_number_of_parts_and_that_is_told() -> None:
     async with Trial(OPEN, size=Size(4000, 3)) as trial:
-        key = f"runs/{trial.run.id}/trajectory/0000000001.jsonl.gz"
-        steps = [
-            {"step": n, "kind": "output", "stream": "stdout", "text": f"epoch {n} of a long training"}
-            for n in range(1, 3000)
-        ]
-        body = "\n".join(map(json.dumps, steps)).encode()
-        await trial.bench.everything.put("runs", key, body, "application/gzip")
+        await trial.put_steps(*(f"epoch {n} of a long training" for n in range(1, 3000)))
         found = (await trial.analysed()).attribution
         asked = [request for request in trial.models.requests if form(request) == "observations"]
     assert found

@@ -204,3 +204,24 @@ def test_a_long_output_comes_in_pieces_and_a_late_one_is_not_waited_for() -> Non
     assert [line.step for action in found for line in action.lines] == list(range(2, 10_002))
     given = [Step(n, n, 0, "stdout", f"$ echo {n}") for n in range(1, 2001)]
     assert [action.step for action in stream(given)] == list(range(1, 2001))
+
+
+def test_steps_of_a_kind_say_what_the_agent_did() -> None:
+    told: list[dict[str, object]] = [
+        {"kind": "thought", "text": "I will measure it."},
+        {"kind": "edit", "text": "+print(1)", "path": "a.py", "change": "add"},
+        {"kind": "command", "text": "python a.py", "tool": "Bash", "call": "c1", "exit_code": 2},
+        {"kind": "command", "text": '{"pattern": "x"}', "tool": "Grep", "call": "c2", "failed": True},
+        {"kind": "output", "stream": "stdout", "text": "accuracy: 0.5", "call": "c1"},
+        {"kind": "model", "text": "exited with 0", "model": {"status": 200}},
+        {"kind": "conclusion", "text": "It is 0.5."},
+    ]
+    found = actions(list(read(json.dumps({"step": n, **one}) for n, one in enumerate(told, 1))))
+    assert [(one.kind, one.step, one.target) for one in found] == [
+        (Kind.SAY, 1, ""),
+        (Kind.EDIT, 2, "a.py"),
+        (Kind.RUN, 3, "Bash"),
+        (Kind.USE, 4, "Grep"),
+        (Kind.SAY, 7, ""),
+    ]
+    assert (found[2].code, found[2].output, found[3].failed) == (2, "accuracy: 0.5", True)

@@ -8,6 +8,7 @@ from firetrial_analyzer.taxonomy.steps import (
     MAX_QUOTE,
     Citation,
     Step,
+    StepKind,
     by_number,
     cite,
     event,
@@ -24,8 +25,31 @@ def line(step: int, text: str, stream: str = "stdout", **more: object) -> str:
 def test_steps_in_the_normal_form() -> None:
     found = list(read([line(1, "started", stream=""), line(2, "hello"), line(3, "oh", stream="stderr")]))
     assert found == [
-        Step(1, 1, 0.1, "", "started"), Step(2, 2, 0.2, "stdout", "hello"), Step(3, 3, 0.3, "stderr", "oh")
+        Step(1, 1, 0.1, "", "started", StepKind.EVENT),
+        Step(2, 2, 0.2, "stdout", "hello", StepKind.OUTPUT),
+        Step(3, 3, 0.3, "stderr", "oh", StepKind.OUTPUT),
+    ]
+    assert [step.what for step in (Step(1, 1, 0.0, "", "x"), Step(1, 1, 0.0, "stdout", "x"))] == [
+        StepKind.EVENT, StepKind.OUTPUT
     ]  # fmt: skip
+
+
+def test_a_step_of_another_kind_keeps_what_it_tells_and_an_unknown_kind_is_left_out() -> None:
+    command = {"step": 1, "kind": "command", "text": "python a.py", "call": "c1", "exit_code": 3}
+    model = {"step": 2, "kind": "model", "text": "in short", "model": {"status": 200}}
+    found = list(read(map(json.dumps, [command, model, {"step": 3, "kind": "dream", "text": "x"}])))
+    assert [(step.what, step.by_agent) for step in found] == [
+        (StepKind.COMMAND, True), (StepKind.MODEL, False)
+    ]  # fmt: skip
+    assert found[0].fields == {"call": "c1", "exit_code": 3}
+
+
+def test_pieces_of_two_kinds_do_not_mix() -> None:
+    thought = {"kind": "thought", "text": "I will ", "continued": True}
+    given_lines = [{"step": 1, **thought}, {"step": 2, "kind": "event", "text": "x"}, {"step": 3, **thought}]
+    given_lines.append({"step": 4, "kind": "thought", "text": "run it"})
+    found = list(read(map(json.dumps, given_lines)))
+    assert [step.text for step in found] == ["x", "I will I will run it"]
 
 
 def test_pieces_of_a_line_are_put_together_for_each_stream() -> None:

@@ -28,6 +28,7 @@ from firetrial.runner.v1 import runner_service_pb2 as runner
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.ids import sha256
 from firetrial_kit.rpc import status_of
+from unit.client.fake_attributions import FakeAttributions
 from unit.client.fake_releases import FakeReleases
 
 LIMIT = 64 * 1024 * 1024
@@ -358,7 +359,7 @@ class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
         return page(found, request, judge.ListJudgementsResponse(), "judgements")
 
 
-class Analyzer(FakeReleases):
+class Analyzer(FakeAttributions, FakeReleases):
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -379,9 +380,17 @@ class Analyzer(FakeReleases):
     def RenderReport(self, request: Any, context: Any) -> Any:
         self._report(request, context)
         name = analyzer.Format.Name(request.format).removeprefix("FORMAT_").lower()
-        body = self.world.documents.get(name, f"report as {name}\n".encode())
+        beside = f" beside {', '.join(request.compare_with)}" if request.compare_with else ""
+        body = self.world.documents.get(name, f"report as {name}{beside}\n".encode())
         for start in range(0, len(body), 1000):
             yield analyzer.RenderReportResponse(chunk=body[start : start + 1000])
+
+    def RenderRun(self, request: Any, context: Any) -> Any:
+        if request.run_id not in self.world.runs:
+            not_found(context, "analysis", request.run_id)
+        body = f"page of {request.run_id}\n".encode() * 300
+        for start in range(0, len(body), 1000):
+            yield analyzer.RenderRunResponse(chunk=body[start : start + 1000])
 
     def GetAnalysis(self, request: Any, context: Any) -> Any:
         return analyzer.GetAnalysisResponse(analysis=analysis_pb2.Analysis(run_id=request.run_id))

@@ -53,15 +53,13 @@ def parts(steps: Sequence[Step], weighty: Collection[int], size: Size) -> Parts:
     found = list(_packed(kept, size.characters))
     told = []
     if len(kept) < len(lines):
-        told.append(
-            f"the model was shown {len(kept)} of {len(lines)} lines, all but the middle of long outputs"
-        )
+        dropped = len(lines) - len(kept)
+        told.append(f"the model was not shown {dropped} of {len(lines)} lines, from the middle of outputs")
     if len(found) > size.parts:
         head = (size.parts + 1) // 2
-        tail = size.parts - head
-        cut = found[head : len(found) - tail]
-        found = [*found[:head], *found[len(found) - tail :]]
-        told.append(f"the model was not shown steps {cut[0].first} to {cut[-1].last}")
+        tail = len(found) - (size.parts - head)
+        told.append(f"the model was not shown steps {found[head].first} to {found[tail - 1].last}")
+        found = [*found[:head], *found[tail:]]
     if cuts := sum(line.cut for line in kept):
         told.append(f"the model was shown long lines without their middle, {cuts} characters in all")
     return Parts(tuple(found), tuple(told))
