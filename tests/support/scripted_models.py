@@ -1,4 +1,4 @@
-"""A scripted OpenAI-compatible server: right, wrong, slow, limiting or broken, as the test says.
+"""A scripted server of OpenAI's and Anthropic's calls: right, wrong, slow or broken, as the test says.
 
     with ScriptedModels([status(429, retry_after=0.1), answer({"x": 1})]) as models:
         ... models.base_url ... models.requests
@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What to send back. `cut_at` ends the connection after so many bytes of the body."""
+    """What to send back. `cut_at` ends the connection after so many bytes of the body.
+
+    `events` are sent one by one instead of a body, `pause` seconds apart; `cut_at` then counts events.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
     cut_at: int | None = None
+    events: Sequence[bytes] | None = None
+    pause: float = 0.0
 
     def after(self, seconds: float) -> Reply:
         """The same, late."""
@@ -100,6 +105,144 @@ def status(code: int, message: str = "scripted", *, retry_after: float | str | N
     if retry_after is not None:
         headers["retry-after"] = str(retry_after)
     return Reply(code, json.dumps({"error": {"message": message, "type": "scripted"}}).encode(), headers)
+
+
+def stream(*events: Any, named: bool = False, pause: float = 0.0) -> Reply:
+    """Server-sent events: JSON values, or text as it stands; `named` gives each its type as its name."""
+    told = []
+    for event in events:
+        data = event if isinstance(event, str) else json.dumps(event)
+        name = f"event: {event['type']}\n" if named else ""
+        told.append(f"{name}data: {data}\n\n".encode())
+    return Reply(200, headers={"content-type": "text/event-stream"}, events=told, pause=pause)
+
+
+def text_stream(content: str, *, usage: bool = True, pause: float = 0.0) -> Reply:
+    """A streamed completion, word by word; with `usage`, that of `text`, in a last chunk of its own."""
+    base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+    deltas = [{"role": "assistant", "content": ""}, *({"content": word} for word in content.split(" "))]
+    chunks: list[Any] = [
+        {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
+    ]
+    chunks.append({**base, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    if usage:
+        chunks.append({**base, "choices": [], "usage": json.loads(text("").body)["usage"]})
+    return stream(*chunks, "[DONE]", pause=pause)
+
+
+_RESPONSES_USAGE = {
+    "input_tokens": 100,
+    "input_tokens_details": {"cached_tokens": 20},
+    "output_tokens": 10,
+    "output_tokens_details": {"reasoning_tokens": 4},
+    "total_tokens": 110,
+}
+
+
+def _response(content: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": content, "annotations": []}
+    message = {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "model": "scripted",
+        "output": [message],
+        "usage": _RESPONSES_USAGE,
+    }
+
+
+def response(content: str) -> Reply:
+    """An answer of the Responses API; tokens as `text` has them."""
+    return raw(json.dumps(_response(content)).encode())
+
+
+def response_stream(content: str, *, pause: float = 0.0) -> Reply:
+    """A streamed answer of the Responses API."""
+    whole = _response(content)
+    item = whole["output"][0]
+    created = {**whole, "status": "in_progress", "output": [], "usage": None}
+    deltas = [
+        {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": word}
+        for word in content.split(" ")
+    ]
+    return stream(
+        {"type": "response.created", "response": created},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+        *deltas,
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": whole},
+        named=True,
+        pause=pause,
+    )
+
+
+def embeddings(count: int, dimensions: int = 4) -> Reply:
+    """Vectors; 10 tokens."""
+    data = [
+        {"object": "embedding", "index": index, "embedding": [0.25] * dimensions} for index in range(count)
+    ]
+    usage = {"prompt_tokens": 10, "total_tokens": 10}
+    told = {"object": "list", "data": data, "model": "scripted", "usage": usage}
+    return raw(json.dumps(told).encode())
+
+
+_MESSAGES_USAGE = {
+    "input_tokens": 70,
+    "cache_read_input_tokens": 20,
+    "cache_creation_input_tokens": 10,
+    "output_tokens": 10,
+}
+
+
+def _message(content: str) -> dict[str, Any]:
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [{"type": "text", "text": content}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": _MESSAGES_USAGE,
+    }
+
+
+def message(content: str) -> Reply:
+    """An answer of the Messages API: 100 prompt tokens (20 cached, 10 written), 10 completion tokens."""
+    return raw(json.dumps(_message(content)).encode())
+
+
+def message_stream(content: str, *, pause: float = 0.0) -> Reply:
+    """A streamed answer of the Messages API."""
+    begun = {
+        **_message(""),
+        "content": [],
+        "stop_reason": None,
+        "usage": {**_MESSAGES_USAGE, "output_tokens": 1},
+    }
+    deltas = [
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": word}}
+        for word in content.split(" ")
+    ]
+    ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}}
+    return stream(
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *deltas,
+        {"type": "content_block_stop", "index": 0},
+        {**ended, "usage": {"output_tokens": 10}},
+        {"type": "message_stop"},
+        named=True,
+        pause=pause,
+    )
 
 
 class _Server(ThreadingHTTPServer):
@@ -172,17 +315,32 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
-            self.send_header("content-length", str(len(reply.body)))
+            chunked = reply.events is not None
+            size = ("transfer-encoding", "chunked") if chunked else ("content-length", str(len(reply.body)))
+            self.send_header(*size)
             self.end_headers()
-            self.wfile.write(reply.body[: reply.cut_at])
-            self.wfile.flush()
-            if reply.cut_at is not None:
-                self.close_connection = True
+            _write(self.wfile, reply)
+            self.close_connection |= reply.cut_at is not None
 
         def log_message(self, *_: object) -> None:
             pass
 
     return Handler
+
+
+def _write(to: BinaryIO, reply: Reply) -> None:
+    """The body, or the events in chunks."""
+    if reply.events is None:
+        to.write(reply.body[: reply.cut_at])
+        to.flush()
+        return
+    for event in reply.events[: reply.cut_at]:
+        to.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+        to.flush()
+        time.sleep(reply.pause)
+    if reply.cut_at is None:
+        to.write(b"0\r\n\r\n")
+        to.flush()
 
 
 def claim_ids(prompt: str) -> list[str]:

@@ -1,0 +1,113 @@
+"""What the runs of one experiment may spend together, wherever they run.
+
+The account lies in the runner's state and is changed by compare-and-set. What a call may cost is set aside
+before it is made, so that a runner that dies in it leaves the money as spent and not as free.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from firetrial_kit.clock import Clock
+from firetrial_kit.records import Records
+from firetrial_runner.gateway.budget import OverBudgetError
+
+_HOLD_S = 1800.0
+"""After so long a hold counts as spent: its runner died."""
+_WAIT_S = 0.25
+_PATIENCE = 2400
+"""Waits of that length for others to settle: ten minutes, as long as a client waits for an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """USD set aside for a call under way, and when (seconds since 1970) they are taken for spent."""
+
+    usd: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the experiment has spent, and what calls under way may add."""
+
+    spent: float = 0.0
+    holds: Mapping[str, Held] = field(default_factory=dict)
+
+    def reserve(self, hold: str, least: float, most: float, cap: float, now: float) -> Account | None:
+        """With `most` set aside, or what is left if that is `least` or more; None to wait for others.
+
+        Raises OverBudgetError where the cap leaves no room.
+        """
+        lost = {id_: held for id_, held in self.holds.items() if held.until <= now}
+        spent = self.spent + sum(held.usd for held in lost.values())
+        live = {id_: held for id_, held in self.holds.items() if id_ not in lost}
+        usd = min(most, cap - spent)
+        if usd < least:
+            told = f"the experiment may spend {cap:.4f} USD, has spent {spent:.4f}, and this call may cost"
+            raise OverBudgetError(f"{told} {least:.4f}")
+        if spent + sum(held.usd for held in live.values()) + usd > cap + 1e-9:
+            return None
+        return Account(spent, {**live, hold: Held(usd, now + _HOLD_S)})
+
+    def settle(self, hold: str, usd: float) -> Account:
+        """With the hold gone and the cost added. A hold that was taken for spent is left so."""
+        if hold not in self.holds:
+            return self
+        rest = {id_: held for id_, held in self.holds.items() if id_ != hold}
+        return replace(self, spent=self.spent + usd, holds=rest)
+
+
+class Purse:
+    """One experiment's account, paying up to `cap` USD. Changes within this process wait for each other."""
+
+    def __init__(
+        self,
+        accounts: Records[Account],
+        experiment_id: str,
+        cap: float,
+        *,
+        clock: Clock,
+        lock: asyncio.Lock,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._accounts, self._id, self._cap, self._clock = accounts, experiment_id, cap, clock
+        self._lock, self._sleep = lock, sleep
+
+    async def reserve(self, least: float, most: float) -> tuple[str, float]:
+        """(the hold's name, USD set aside: `least` to `most`). Raises OverBudgetError."""
+        hold = secrets.token_hex(8)
+        for _ in range(_PATIENCE):
+            now = self._clock.now().timestamp()
+            account = await self._change(lambda a, now=now: a.reserve(hold, least, most, self._cap, now))  # type: ignore[misc]
+            if hold in account.holds:
+                return hold, account.holds[hold].usd
+            await self._sleep(_WAIT_S)
+        raise OverBudgetError(
+            f"what the experiment may spend ({self._cap:.4f} USD) is set aside by other runs"
+        )
+
+    async def settle(self, hold: str, usd: float) -> None:
+        """The call has cost this; 0 where it came to nothing."""
+        await self._change(lambda account: account.settle(hold, usd))
+
+    async def _change(self, change: Callable[[Account], Account | None]) -> Account:
+        async with self._lock:
+            await self._accounts.create(self._id, Account())
+            return await self._accounts.change(self._id, change)
+
+
+@dataclass(frozen=True, slots=True)
+class Purses:
+    """The accounts that this runner's runs pay from."""
+
+    accounts: Records[Account]
+    clock: Clock
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    def of(self, experiment_id: str, cap: float) -> Purse:
+        lock = self._locks.setdefault(experiment_id, asyncio.Lock())
+        return Purse(self.accounts, experiment_id, cap, clock=self.clock, lock=lock)

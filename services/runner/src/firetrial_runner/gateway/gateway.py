@@ -1,0 +1,107 @@
+"""The model gateway of a runner: one for all its runs, with a server of its own for each."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from firetrial_runner.allowance import ModelCaps
+from firetrial_runner.gateway.account import Purse
+from firetrial_runner.gateway.app import VERSION, application
+from firetrial_runner.gateway.budget import Budget
+from firetrial_runner.gateway.call import Shared
+from firetrial_runner.gateway.prices import Prices
+from firetrial_runner.gateway.reserving import Reserving
+from firetrial_runner.gateway.session import Record, Session
+
+MAX_CONNECTIONS = 512
+"""Of one run: more are refused, so that no run takes the runner's file descriptors."""
+_PATIENCE_S = 5.0
+"""Seconds that calls under way may take to end after their run."""
+
+
+class Gateway:
+    """`shared` holds the lines to the upstreams; closing the gateway closes them."""
+
+    def __init__(self, shared: Shared, prices: Prices, *, refuse_unpriced: bool = False) -> None:
+        self._shared, self._prices, self._refuse_unpriced = shared, prices, refuse_unpriced
+
+    def open(self, caps: ModelCaps, purse: Purse | None, record: Record) -> Door:
+        """A run's own door to it."""
+        session = Session(record)
+        reserving = Reserving(Budget(caps), purse, self._prices, self._refuse_unpriced)
+        return Door(session, application(session, reserving, self._shared))
+
+    async def aclose(self) -> None:
+        for line in self._shared.lines.values():
+            await line.aclose()
+
+
+class Door:
+    """Where one run reaches the gateway; `serve` and `environment` are what a sandbox asks of it."""
+
+    def __init__(self, session: Session, app: Callable[..., Any]) -> None:
+        self.session = session
+        self._app = app
+        self._servers: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
+
+    def environment(self, url: str) -> Mapping[str, str]:
+        """What the agent is told; `url` is where it reaches what `serve` serves."""
+        token = self.session.token
+        return {
+            "OPENAI_BASE_URL": url + VERSION,
+            "OPENAI_API_BASE": url + VERSION,
+            "OPENAI_API_KEY": token,
+            "ANTHROPIC_BASE_URL": url,
+            "ANTHROPIC_API_KEY": token,
+        }
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer on a listening socket, which is taken over."""
+        config = uvicorn.Config(
+            self._app,
+            http=_Bounded,
+            ws="none",
+            lifespan="off",
+            loop="none",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=75,
+            timeout_graceful_shutdown=1,
+        )
+        server = _Server(config)
+        listener.setblocking(False)
+        self._servers.append((server, asyncio.create_task(server.serve([listener]))))
+
+    async def aclose(self, patience_s: float = _PATIENCE_S) -> None:
+        """The run is over: its token is dead, and what is under way has so long to end."""
+        await self.session.close(patience_s)
+        for server, _ in self._servers:
+            server.should_exit = True
+        await asyncio.gather(*(task for _, task in self._servers))
+        self._servers.clear()
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the runner's."""
+        yield
+
+
+class _Bounded(H11Protocol):
+    """uvicorn's own, of which there are at most MAX_CONNECTIONS."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
