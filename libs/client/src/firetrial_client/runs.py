@@ -8,13 +8,14 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firetrial.plan.v1.plan_pb2 import Plan
+from firetrial.plan.v1.plan_pb2 import Plan, Slip
 from firetrial.runner.v1 import runner_service_pb2 as pb
 from firetrial.runner.v1.run_pb2 import Agent, Experiment, Run
 from firetrial.runner.v1.runner_service_pb2_grpc import RunnerServiceStub
 from firetrial_client import bundles
 from firetrial_client.calls import Caller
 from firetrial_client.errors import FiretrialError, Reason
+from firetrial_client.uploads import opened
 
 if TYPE_CHECKING:
     from firetrial.runner.v1.runner_service_pb2_grpc import RunnerServiceAsyncStub
@@ -143,6 +144,37 @@ class RunCalls(Caller):
                 for line in answer.lines.splitlines():
                     yield _step(line, run_id, following)
                     following += 1
+
+    async def list_steps(
+        self, run_id: str, *, from_step: int = 1, page_size: int = 100
+    ) -> pb.ListStepsResponse:
+        """A page of the run's steps as JSON lines, from any step on; its `next_step` is 0 on the last.
+
+        Raises NOT_FOUND, INVALID.
+        """
+        request = pb.ListStepsRequest(run_id=run_id, from_step=from_step, page_size=page_size)
+        return await self._one("runner", lambda: self._runner.ListSteps, request)
+
+    async def import_run(
+        self, file: Path | bytes, header: pb.ImportedRun, *, slip: Slip | None = None
+    ) -> Run:
+        """Take in a run that was made elsewhere; with a slip it joins an experiment and is judged.
+
+        The same again gives the same run. Raises INVALID with every fault, NOT_FOUND for a task.
+        """
+        told = pb.ImportedRun()
+        told.CopyFrom(header)
+        if slip is not None:
+            told.slip.CopyFrom(slip)
+        with opened(file, "file") as (body, _):
+            answer = await self._upload(
+                "runner",
+                lambda channel: RunnerServiceStub(channel).ImportRun,
+                pb.ImportRunRequest(header=told),
+                body,
+                lambda chunk: pb.ImportRunRequest(chunk=chunk),
+            )
+        return answer.run
 
     async def conclusion(self, run_id: str) -> str:
         """What the agent concluded; bytes that are no UTF-8 become U+FFFD. Raises NOT_FOUND."""

@@ -120,6 +120,8 @@ class Firetrial:
     watch_runs = _stream(AsyncFiretrial.watch_runs)
     cancel_run = _single(AsyncFiretrial.cancel_run)
     trajectory = _stream(AsyncFiretrial.trajectory)
+    list_steps = _single(AsyncFiretrial.list_steps)
+    import_run = _single(AsyncFiretrial.import_run)
     conclusion = _single(AsyncFiretrial.conclusion)
     artifacts = _stream(AsyncFiretrial.artifacts)
 
@@ -149,4 +151,5 @@ class Firetrial:
     list_reports = _stream(AsyncFiretrial.list_reports)
     watch_report = _stream(AsyncFiretrial.watch_report)
     render_report = _single(AsyncFiretrial.render_report)
+    render_run = _single(AsyncFiretrial.render_run)
     get_analysis = _single(AsyncFiretrial.get_analysis)

@@ -24,6 +24,7 @@ _COMMANDS = {
     "down": ("firetrial_client.local.cli:down", "End what `firetrial up` started."),
     "episodes": ("firetrial_client.cli.releases:episodes", "Export runs with their rewards."),
     "leaderboard": ("firetrial_client.cli.releases:leaderboard", "Rank the agents of an experiment."),
+    "import": ("firetrial_client.cli.import_runs:import_group", "Bring in what was made elsewhere."),
     "logs": ("firetrial_client.cli.logs:logs", "What a run did, step by step."),
     "papers": ("firetrial_client.cli.papers:papers", "Papers that were submitted, and their trees."),
     "releases": ("firetrial_client.cli.releases:releases", "Benchmarks that were frozen under a name."),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
 from firetrial.judge.v1.judgement_pb2 import ClaimVerdict, Judgement, Verdict
-from firetrial.runner.v1.run_pb2 import Run, Termination
+from firetrial.runner.v1.run_pb2 import Provenance, Run, Termination
+from firetrial_client import atif
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.board import state_of
+from firetrial_client.cli.logs import line
 from firetrial_client.cli.output import columns, fields, show_json, when, word
+from firetrial_client.cli.report import write
 from firetrial_client.cli.text import safe
 from firetrial_client.errors import FiretrialError, Reason
 from firetrial_client.sync import Firetrial
@@ -54,7 +58,7 @@ def show_runs(found: Sequence[Run]) -> None:
 
 
 def _wall_time(run: Run) -> str:
-    if not run.HasField("usage"):
+    if not run.usage.HasField("wall_time"):
         return ""
     return format_duration(run.usage.wall_time.ToNanoseconds() / 1e9)
 
@@ -105,6 +109,8 @@ def _facts(run: Run) -> list[tuple[str, object]]:
         ("attempt", f"{run.attempt}{' (another followed)' if run.superseded else ''}"),
         ("state", state_of(run)),
         ("reason", run.reason),
+        ("made", word(Provenance, run.provenance) if run.provenance > Provenance.PROVENANCE_HERE else ""),
+        ("lacking", ", ".join(run.lacking)),
         ("exit", how),
         ("started", when(run.started_at)),
         ("ended", when(run.ended_at)),
@@ -122,6 +128,63 @@ def _claims(judgement: Judgement) -> Iterable[tuple[str, str, str]]:
 
     yield from map(line, judgement.agent_claims)
     yield from map(line, judgement.truth_claims)
+
+
+@runs.command("page")
+@click.argument("run")
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The HTML file to write."
+)
+@answering
+def page(app: App, run: str, out: Path) -> None:
+    """RUN as one HTML file: its claims, why they are wrong, and its trajectory, step by step."""
+    with app.client() as client:
+        body = client.render_run(run)
+    write(out, body)
+    show_json({"run_id": run, "path": str(out), "size": len(body)}) if app.json else click.echo(
+        f"{out}: {format_size(len(body))}"
+    )
+
+
+@runs.command("steps")
+@click.argument("run")
+@click.option("--from", "from_step", type=click.IntRange(min=1), default=1, help="Begin at this step.")
+@click.option("--count", type=click.IntRange(1, 1000), default=100, show_default=True, help="Steps to show.")
+@answering
+def steps(app: App, run: str, from_step: int, count: int) -> None:
+    """A page of RUN's trajectory, from any step on."""
+    with app.client() as client:
+        page = client.list_steps(run, from_step=from_step, page_size=count)
+    found = [json.loads(line) for line in page.lines.splitlines()]
+    if app.json:
+        show_json({"steps": found, "total": page.total, "next_step": page.next_step})
+        return
+    for step in found:
+        click.echo(f"{step['step']:>8}  {line(step)}")
+    if page.next_step:
+        click.echo(f"\nof {page.total} steps; the next page: --from {page.next_step}", err=True)
+
+
+@runs.command("export")
+@click.argument("run")
+@click.option("--format", "form", type=click.Choice(["atif"]), default="atif", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="The file; default: print it.")
+@answering
+def export(app: App, run: str, form: str, out: Path | None) -> None:  # noqa: ARG001 - one format by now
+    """RUN's trajectory in a format that others read: ATIF is one JSON document."""
+    with app.client() as client:
+        found = client.get_run(run)
+        said = client.conclusion(run) if found.conclusion.uri else ""
+        pieces = atif.document(found, client.trajectory(run), said)
+        if out is None:
+            for piece in pieces:
+                click.echo(piece, nl=False)
+            return
+        aside = out.with_name(out.name + ".part")
+        with aside.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        aside.replace(out)
+    show_json({"run_id": run, "path": str(out)}) if app.json else click.echo(str(out))
 
 
 @runs.command("conclusion")
