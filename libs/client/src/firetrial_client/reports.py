@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING
 
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
@@ -58,17 +58,32 @@ class ReportCalls(Caller):
             appear=appear,
         )
 
-    async def render_report(self, experiment_id: str, format: str = "json") -> bytes:  # noqa: A002 - its name everywhere else too
+    async def render_report(
+        self,
+        experiment_id: str,
+        format: str = "json",  # noqa: A002 - its name everywhere else too
+        *,
+        compare_with: Sequence[str] = (),
+    ) -> bytes:
         """The report over the runs that have ended so far, in one of `FORMATS`.
 
-        Raises INVALID for another format, NOT_FOUND.
+        With `compare_with`, at most 7 other experiments, how they differ from it, as html, md or json. Raises
+        INVALID for another format, NOT_FOUND.
         """
         if format not in FORMATS:
             raise invalid(
                 "the report", [Fault("format", f"is {format!r}: must be one of {', '.join(FORMATS)}")]
             )
-        request = pb.RenderReportRequest(experiment_id=experiment_id, format=FORMATS[format])
+        request = pb.RenderReportRequest(
+            experiment_id=experiment_id, format=FORMATS[format], compare_with=compare_with
+        )
         answers = self._stream("analyzer", lambda: self._analyzer.RenderReport, request)
+        return b"".join([answer.chunk async for answer in answers])
+
+    async def render_run(self, run_id: str) -> bytes:
+        """The page of one run, as HTML: its claims, why they are wrong, its trajectory. Raises NOT_FOUND."""
+        request = pb.RenderRunRequest(run_id=run_id)
+        answers = self._stream("analyzer", lambda: self._analyzer.RenderRun, request)
         return b"".join([answer.chunk async for answer in answers])
 
     async def get_analysis(self, run_id: str) -> Analysis:

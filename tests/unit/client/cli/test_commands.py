@@ -181,6 +181,23 @@ def test_reports(firetrial: Call, answer: Any, world: World, experiment: str, tm
     assert "no report" in firetrial("report", "e-none", code=4).stderr
 
 
+def test_experiments_are_compared(firetrial: Call, answer: Any, experiment: str, tmp_path: Path) -> None:
+    beside = firetrial("report", "--compare", experiment, "e-2", "--compare", experiment, "e-3")
+    assert beside.output == "report as markdown beside e-2, e-3\n"
+    answer("report", "--compare", experiment, "e-2", "--out", "vs.html")
+    assert (tmp_path / "vs.html").read_text() == "report as html beside e-2\n"
+    for wrong in ((), ("--compare", "a", "b", "--compare", "c", "d"), ("x", "--compare", "a", "b")):
+        assert "give one EXPERIMENT" in firetrial("report", *wrong, code=2).stderr
+
+
+def test_a_run_is_written_as_a_page(firetrial: Call, answer: Any, experiment: str, tmp_path: Path) -> None:
+    told = answer("runs", "page", "r-1", "--out", "run.html")
+    assert told == {"run_id": "r-1", "path": "run.html", "size": (tmp_path / "run.html").stat().st_size}
+    assert (tmp_path / "run.html").read_text() == "page of r-1\n" * 300
+    assert "no analysis" in firetrial("runs", "page", "r-none", "--out", "no.html", code=4).stderr
+    assert not (tmp_path / "no.html").exists()
+
+
 def test_the_demo_uses_the_server_that_is_there(answer: Any, world: World, tmp_path: Path) -> None:
     found = answer("demo", "--out", "demo")
     assert len(found["files"]) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,22 +16,32 @@ FORMATS = ("html", "md", "json", "csv", "latex", "parquet")
 
 
 @click.command()
-@click.argument("experiment")
+@click.argument("experiment", required=False)
+@click.option(
+    "--compare",
+    type=(str, str),
+    multiple=True,
+    metavar="A B",
+    help="Set B beside A instead; given again with the same A, more of them.",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Default: that of --out, else md.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @answering
-def report(app: App, experiment: str, form: str | None, out: Path | None) -> None:
-    """Print the report of EXPERIMENT over the runs that have ended so far.
+def report(
+    app: App, experiment: str | None, compare: Sequence[tuple[str, str]], form: str | None, out: Path | None
+) -> None:
+    """Print the report of EXPERIMENT over the runs that have ended so far, or compare experiments.
 
     With --json the report is JSON; together with --out, a word on what was written.
     """
+    experiment, others = _asked(experiment, compare)
     chosen = form or _by_ending(out) or ("json" if app.json else "md")
     if app.json and out is None and chosen != "json":
         raise click.UsageError(f"--json prints JSON: give --format json, or --out for {chosen}")
     if out is None and chosen == "parquet" and sys.stdout.isatty():
         raise click.UsageError("parquet is no text: give --out FILE")
     with app.client() as client:
-        body = client.render_report(experiment, chosen)
+        body = client.render_report(experiment, chosen, compare_with=others)
         known = client.get_report(experiment)
     if out is None:
         click.echo(body, nl=False)
@@ -40,6 +51,14 @@ def report(app: App, experiment: str, form: str | None, out: Path | None) -> Non
             show_json({"experiment_id": experiment, "format": chosen, "path": str(out), "size": len(body)})
     if not known.complete and not app.json:
         click.echo(f"covers {known.ended_runs} of {known.expected_runs} runs", err=True)
+
+
+def _asked(experiment: str | None, compare: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """The experiment to report on, and those to set beside it."""
+    bases = {base for base, _ in compare} | ({experiment} if experiment else set())
+    if len(bases) != 1:
+        raise click.UsageError("give one EXPERIMENT, or --compare A B (with the same A each time)")
+    return bases.pop(), [other for _, other in compare]
 
 
 def write(path: Path, body: bytes) -> None:
