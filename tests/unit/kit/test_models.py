@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from firetrial_kit.errors import Reason
 from firetrial_kit.models import (
+    Choice,
     Endpoint,
     MalformedAnswer,
     Message,
@@ -365,3 +367,58 @@ async def test_what_is_accepted_can_be_wider_than_what_is_asked_for() -> None:
 
 def test_a_key_is_not_shown() -> None:
     assert "secret" not in repr(Endpoint("http://127.0.0.1/v1", "m", "sk-secret"))
+
+
+def told(*tokens: tuple[str, object]) -> Reply:
+    """A completion of one token with these alternatives."""
+    top = [{"token": token, "logprob": logprob} for token, logprob in tokens]
+    choice = {"index": 0, "message": {"content": "x"}, "finish_reason": "length"}
+    weighed = {**choice, "logprobs": {"content": [{"token": "x", "logprob": -0.1, "top_logprobs": top}]}}
+    return raw(
+        json.dumps({"choices": [weighed], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}).encode()
+    )
+
+
+async def chosen(client: ModelClient) -> Choice:
+    try:
+        return await client.choose(ASK, ["Yes", "No"])
+    finally:
+        await client.aclose()
+
+
+async def test_a_choice_is_read_off_the_first_token_and_its_spellings_count_together() -> None:
+    reply = told(
+        (" yes", math.log(0.5)), ("Y", math.log(0.2)), ("NO", math.log(0.25)), ("", -0.1), ("Say", -3)
+    )
+    with scripted([reply]) as (models, client, _):
+        choice = await chosen(client)
+    assert choice.chances == pytest.approx({"Yes": 0.7, "No": 0.25})
+    assert choice.usage == Usage(1, 9, 1)
+    body = models.requests[0].body
+    assert (body["max_tokens"], body["logprobs"], body["top_logprobs"]) == (1, True, 20)
+    assert "response_format" not in body
+
+
+@pytest.mark.parametrize(
+    ("reply", "fault"),
+    [
+        (text("Yes"), "tells no logprobs"),
+        (told(("Perhaps", -0.1)), "would answer none of Yes, No"),
+        (told(("Yes", float("nan"))), "tells no logprobs"),
+        (told(("Yes", "often")), "tells no logprobs"),
+        (told(("Yes", 3.0)), "tells no logprobs"),
+    ],
+)
+async def test_what_is_no_choice_is_malformed_never_a_guess(reply: Reply, fault: str) -> None:
+    with scripted([reply]) as (models, client, _), pytest.raises(MalformedAnswer, match=fault) as caught:
+        await chosen(client)
+    assert caught.value.usage.calls == 1
+    assert len(models.requests) == 1
+
+
+async def test_an_endpoint_that_refuses_log_probabilities_says_so() -> None:
+    with (
+        scripted([status(400, "logprobs is not supported")]) as (_, client, _),
+        pytest.raises(UpstreamRefused, match="logprobs is not supported"),
+    ):
+        await chosen(client)

@@ -46,6 +46,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """How likely each word was to be the answer, in [0, 1] and together at most 1, and what that cost."""
+
+    chances: Mapping[str, float]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One request as it went: `seconds` on the wire; `usage` is empty where no answer came."""
 

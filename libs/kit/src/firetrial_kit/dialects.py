@@ -7,8 +7,9 @@ levels of structure, the strictest first; where an endpoint refuses one, the nex
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import openai
@@ -16,27 +17,36 @@ import openai
 from firetrial_kit.asking import Message, Schema, Usage
 
 _ANTHROPIC_VERSION = "2023-06-01"
+_TOLD_TOKENS = 20  # the most that the API tells
 _MOST_TOKENS = 16384  # Anthropic insists on a bound; every model in use there can write so much
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model wrote, what is wrong with it as an answer ("" if nothing), and what it cost."""
+    """What a model wrote, what is wrong with it as an answer ("" if nothing), and what it cost.
+
+    `first` holds, where asked for, the likeliest first tokens with the natural logs of their probabilities.
+    """
 
     text: str
     fault: str
     usage: Usage
+    first: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; `temperature` is left to the model where it is None."""
+    """One request; `temperature` is left to the model where it is None.
+
+    Where `one_token` is set, the probabilities of the first token are asked for and no schema is sent.
+    """
 
     model: str
     messages: Sequence[Message]
     schema: Schema
     name: str
     temperature: float | None = 0.0
+    one_token: bool = False
 
 
 class Dialect(Protocol):
@@ -60,7 +70,9 @@ class OpenAIDialect:
         said = [{"role": m.role, "content": m.content} for m in request.messages]
         if request.temperature is not None:
             body["temperature"] = request.temperature
-        if self._FORMATS[level] == "json_schema":
+        if request.one_token:
+            body |= {"max_tokens": 1, "logprobs": True, "top_logprobs": _TOLD_TOKENS}
+        elif self._FORMATS[level] == "json_schema":
             shape = {"name": request.name, "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         else:
@@ -72,7 +84,7 @@ class OpenAIDialect:
         answer = await client.post("/chat/completions", cast_to=object, body=body)
         if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list):
             raise ValueError("the endpoint's answer is no chat completion")  # noqa: TRY004 - retried as bad JSON is
-        return _completed(answer)
+        return _weighed(answer) if request.one_token else _completed(answer)
 
 
 def _completed(answer: Mapping[str, Any]) -> Reply:
@@ -90,6 +102,28 @@ def _completed(answer: Mapping[str, Any]) -> Reply:
     return Reply(text, "" if text.strip() else "the answer is empty", usage)
 
 
+def _weighed(answer: Mapping[str, Any]) -> Reply:
+    """The first token's alternatives; none where the endpoint tells none, or not in the API's form."""
+    usage = _openai_usage(answer.get("usage"))
+    try:
+        told = answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        first = {str(entry["token"]): float(entry["logprob"]) for entry in told}
+    except (KeyError, IndexError, TypeError, ValueError):
+        first = {}
+    return Reply("", "", usage, {token: told for token, told in first.items() if told <= 0.0})
+
+
+def chances_of(words: Sequence[str], first: Mapping[str, float]) -> dict[str, float]:
+    """The probability of each word, summed over the tokens that it can begin with, case aside."""
+    chances = dict.fromkeys(words, 0.0)
+    for token, told in first.items():
+        begun = token.strip().lower()
+        for word in words:
+            if begun and word.lower().startswith(begun):
+                chances[word] += math.exp(told)
+    return chances
+
+
 def _openai_usage(told: object) -> Usage:
     if not isinstance(told, dict):
         return Usage(calls=1)
@@ -104,6 +138,8 @@ class AnthropicDialect:
     levels = 2
 
     async def send(self, client: openai.AsyncOpenAI, request: Request, level: int) -> Reply:
+        if request.one_token:
+            return Reply("", "", Usage())  # no probabilities are told here, so nothing is asked
         body = _anthropic_body(request, by_tool=level == 0)
         # The openai package carries it: its connections, time limits and errors serve this dialect as well.
         headers = {"x-api-key": client.api_key, "anthropic-version": _ANTHROPIC_VERSION}

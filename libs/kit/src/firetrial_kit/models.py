@@ -14,7 +14,7 @@ import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import openai
@@ -24,6 +24,7 @@ from firetrial_kit.answers import parsed
 from firetrial_kit.asking import (
     Answer,
     Call,
+    Choice,
     Endpoint,
     MalformedAnswer,
     Message,
@@ -34,7 +35,7 @@ from firetrial_kit.asking import (
     UpstreamUnavailable,
     Usage,
 )
-from firetrial_kit.dialects import DIALECTS, Reply, Request
+from firetrial_kit.dialects import DIALECTS, Reply, Request, chances_of
 from firetrial_kit.errors import Reason
 from firetrial_kit.forms import Forms
 from firetrial_kit.pace import Pace
@@ -42,6 +43,7 @@ from firetrial_kit.pace import Pace
 __all__ = [
     "Answer",
     "Call",
+    "Choice",
     "Endpoint",
     "MalformedAnswer",
     "Message",
@@ -55,6 +57,7 @@ __all__ = [
 ]
 _SHOWN = 300  # characters of a foreign text that an error repeats
 _BAD_REQUEST = frozenset({400, 422})
+_LEAST_CHANCE = 0.05  # of the words together; below it the model was about to say something else
 _RETRIED = frozenset({408, 409, 425, 429})
 _RATE_LIMITS = frozenset({429, 529})  # 529 is Anthropic's "overloaded"
 
@@ -120,7 +123,8 @@ class ModelClient:
         conversation = list(messages)
         fault = ""
         for _ in range(self.endpoint.repairs + 1):
-            reply = await self._reply(conversation, schema, name, asking, meter)
+            request = Request(self.endpoint.model, conversation, schema, name)
+            reply = await self._reply(request, asking, meter)
             value, fault = (None, reply.fault) if reply.fault else parsed(reply.text, validator)
             if not fault:
                 return Answer(value, asking.usage)
@@ -129,14 +133,30 @@ class ModelClient:
             Reason.CORRUPT, f"model {self.endpoint.model!r} gave no usable answer: {fault}", asking.usage
         )
 
-    async def _reply(
-        self, messages: Sequence[Message], schema: Schema, name: str, asking: _Asking, meter: Meter | None
-    ) -> Reply:
+    async def choose(
+        self, messages: Sequence[Message], words: Sequence[str], *, meter: Meter | None = None
+    ) -> Choice:
+        """How likely each word is to be the model's answer, read off its first token: nothing is generated.
+
+        No two words may begin with the same letter. Raises UpstreamUnavailable, UpstreamRefused, and
+        MalformedAnswer where the endpoint tells no probabilities or the model would answer something else.
+        """
+        asking = _Asking(self._clock() + self.endpoint.patience)
+        request = Request(self.endpoint.model, messages, {}, name="", one_token=True)
+        reply = await self._reply(request, asking, meter)
+        chances = chances_of(words, reply.first)
+        if sum(chances.values()) < _LEAST_CHANCE:
+            fault = f"would answer none of {', '.join(words)}" if reply.first else "tells no logprobs"
+            raise MalformedAnswer(Reason.CORRUPT, f"model {self.endpoint.model!r} {fault}", asking.usage)
+        return Choice(chances, asking.usage)
+
+    async def _reply(self, request: Request, asking: _Asking, meter: Meter | None) -> Reply:
         """One answer of the model, however often it has to be asked for."""
         asking.tries = 0
-        attempt = self._forms.setdefault(name, Forms(self._dialect.levels)).attempt()
+        levels = 1 if request.one_token else self._dialect.levels
+        attempt = self._forms.setdefault(request.name, Forms(levels)).attempt()
         while True:
-            request = Request(self.endpoint.model, messages, schema, name, self._temperature)
+            request = replace(request, temperature=self._temperature)
             try:
                 reply = await self._metered(request, attempt.level, asking, meter)
             except (openai.OpenAIError, TimeoutError, ValueError) as error:
