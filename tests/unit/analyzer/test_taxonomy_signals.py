@@ -6,6 +6,7 @@ kind of false claim twice, and in every clean run something that looks like trou
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,19 @@ def test_two_causes_that_do_not_explain_each_other_settle_nothing() -> None:
     found = run(text)
     assert {settles for _, settles in facts(found)} >= {ErrorType.ENDLESS_LOOP, ErrorType.ENVIRONMENT_SETUP}
     assert (found.error_type, found.proof) == (None, ())
+
+
+def test_where_steps_are_missing_only_the_end_proves_anything() -> None:
+    for case in CASES:
+        given = evidence(case)
+        partly = settle(replace(given, whole=False))
+        assert {fact.name for fact in partly.facts} == {fact.name for fact in settle(given).facts}
+        proven = {fact.name for fact in partly.facts if fact.settles}
+        assert proven <= {
+            "same_actions_repeated", "ended_without_conclusion", "limit_hit", "killed_or_crashed"
+        }  # fmt: skip
+    few = run("$ python run.py\naccuracy: 0.50 n=5", conclusion="It is 0.5.", asked=Asked(samples=100))
+    assert few.error_type is ErrorType.LAZINESS
 
 
 def test_digits_in_an_id_are_no_http_error() -> None:

@@ -10,15 +10,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_analyzer.trajectory import LONGEST, Keeper, Trajectory
+from firetrial_analyzer.trajectory import HEAD, LONGEST, TAIL, Keeper, Trajectory
 
 
 def line(number: int, text: str, **told: Any) -> bytes:
     return json.dumps({"step": number, "kind": "output", "text": text, **told}).encode() + b"\n"
 
 
-def kept(chunks: Sequence[bytes], **room: int) -> Trajectory:
-    keeper = Keeper(**room)
+def kept(chunks: Sequence[bytes], head: int = HEAD, tail: int = TAIL) -> Trajectory:
+    keeper = Keeper(head, tail)
     for number, chunk in enumerate(chunks):
         keeper.feed(f"chunk {number}", chunk)
     return keeper.close()
