@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import docker
+import httpx
 import pytest
 
 from firetrial_runner.sandbox.bwrap import BwrapSandbox
@@ -32,6 +33,7 @@ _SOURCES = {
     "os.write(1, b'\\xac\\xff\\x00\\x1b[1m')",
     "fill": "f = open('big', 'wb')\nfor _ in range(64): f.write(bytes(1 << 20)); f.flush()\n"
     "import time; time.sleep(60)",
+    "call": "import os, urllib.request; print(urllib.request.urlopen(os.environ['GATEWAY']).read().decode())",
     "look": "import os; print(os.environ['GIVEN'], open('in.txt').read(), open('/given/note').read());"
     "open('out.txt', 'w').write(os.getcwd())",
 }
@@ -89,6 +91,13 @@ async def _look(inside: Inside) -> int:
     return 0
 
 
+async def _call(inside: Inside) -> int:
+    async with httpx.AsyncClient() as client:
+        answer = await client.get(inside.env["GATEWAY"])
+    await inside.write(answer.content + b"\n")
+    return 0
+
+
 _FAKES = {
     "greet": _greet,
     "fail": _fail,
@@ -99,6 +108,7 @@ _FAKES = {
     "parts": _parts,
     "fill": _fill,
     "look": _look,
+    "call": _call,
 }
 
 

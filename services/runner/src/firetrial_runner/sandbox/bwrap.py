@@ -15,6 +15,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,10 +26,11 @@ from importlib import resources
 from pathlib import Path
 
 from firetrial_runner.sandbox import bwrap_view as view
-from firetrial_runner.sandbox import seccomp
+from firetrial_runner.sandbox import listener, seccomp
 from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import (
+    GATEWAY_PORT,
     GIB,
     HOME,
     WORKSPACE,
@@ -156,6 +158,8 @@ class _Jail:
         self._popen: subprocess.Popen[bytes] | None = None
         self._meter: Meter | None = None
         self._told = -1  # bubblewrap's own account of the run, one JSON object a line
+        # The end of a channel that goes inside, by which a socket comes out.
+        self._inside: socket.socket | None = None
         self._root = -1  # a handle on the sandbox's process 1, with which all in it dies
 
     @property
@@ -172,10 +176,12 @@ class _Jail:
         """Start bubblewrap, put it under limits, and only then let it run the command."""
         self._told, tell = os.pipe()
         gate, key = os.pipe()
+        outside, self._inside = socket.socketpair()
         try:
             self._spawn(tell, gate)
             os.close(tell)
             tell = -1
+            self._inside.close()
             # The thread has a handle of its own: it may outlive a start that is cancelled.
             root = await asyncio.to_thread(_child_pid, os.dup(self._told))
             if root is None:
@@ -189,13 +195,23 @@ class _Jail:
             except OSError as e:
                 raise _unavailable(f"the control group cannot be used: {e}") from e
             os.write(key, b"x")
+            await self._join(outside)
         finally:
+            outside.close()
+            self._inside.close()
             for fd in (gate, key, tell):
                 if fd >= 0:
                     os.close(fd)
 
+    async def _join(self, outside: socket.socket) -> None:
+        """Let the gateway, where there is one, answer inside. A command that cannot be started has none."""
+        gateway = self._spec.gateway
+        if gateway is not None and (found := await listener.wait_for(outside)) is not None:
+            gateway.serve(found)
+
     def _spawn(self, tell: int, gate: int) -> None:
-        fds: list[int] = []
+        assert self._inside is not None  # noqa: S101 -- set by open
+        fds = [os.dup(self._inside.fileno())] if self._spec.gateway else []
         try:
             argv = self._argv(tell, gate, fds)
             self._popen = subprocess.Popen(
@@ -212,7 +228,8 @@ class _Jail:
                 os.close(fd)
 
     def _argv(self, tell: int, gate: int, fds: list[int]) -> list[str]:
-        """The command line; options travel in a file, because the environment may hold the run's token."""
+        """The command line; options travel in a file, because the environment holds the run's token."""
+        gateway = {"port": GATEWAY_PORT, "channel": fds[0]} if fds else None
 
         def file(content: bytes) -> str:
             fd = os.memfd_create("firetrial")
@@ -232,13 +249,19 @@ class _Jail:
         for path, host in spec.read_only.items():
             options += view.bind("--ro-bind", host, path)
         options += view.closed()
-        for name, value in {**view.environment(), **spec.env}.items():
+        for name, value in {**view.environment(), **spec.environment()}.items():
             options += ["--setenv", name, value]
         if (rules := seccomp.program()) is not None:
             options += ["--seccomp", file(rules)]
         options += ["--json-status-fd", str(tell), "--block-fd", str(gate)]
         settings = json.dumps(
-            {"uid": self._uid, "workspace": WORKSPACE, "cores": self._cores(), "rlimits": self._rlimits()}
+            {
+                "uid": self._uid,
+                "workspace": WORKSPACE,
+                "cores": self._cores(),
+                "rlimits": self._rlimits(),
+                "gateway": gateway,
+            }
         )
         arguments = file("\0".join([*options, ""]).encode())
         launch = [sys.executable, "-I", "-S", view.LAUNCHER, settings]

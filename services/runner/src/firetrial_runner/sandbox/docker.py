@@ -6,31 +6,46 @@ copy of everything.
 """
 
 import asyncio
+import json
 import os
 import socket
 from collections.abc import Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import docker
 import docker.errors
 import docker.types
 
-from firetrial_runner.sandbox import seccomp
+from firetrial_runner.sandbox import listener, seccomp
 from firetrial_runner.sandbox.docker_process import FAULTS, NAME, DockerProcess, detach, remove
 from firetrial_runner.sandbox.identity import hand_over, uid_for
-from firetrial_runner.sandbox.port import HOME, WORKSPACE, Leftover, Limits, SandboxError, SandboxSpec
+from firetrial_runner.sandbox.port import (
+    GATEWAY_PORT,
+    HOME,
+    WORKSPACE,
+    Leftover,
+    Limits,
+    SandboxError,
+    SandboxSpec,
+)
 
 _RUN, _LEASE = "firetrial.run", "firetrial.lease"
 _SECCOMP_SINCE = 25
 """The engine's version whose default profile refuses io_uring and AF_VSOCK."""
 _ENGINE_S = 60
 """Seconds that the engine may take to answer."""
+_LAUNCHER, _MEETING = "/run/firetrial/launch.py", "/run/firetrial/gateway.sock"
 _ATTACH = {"stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
 
 
 class DockerSandbox:
-    """`image` is used where a run names none; it needs /bin/sh and is never pulled."""
+    """`image` is used where a run names none, and is never pulled.
+
+    An image needs /bin/sh, and python3 where its runs have a gateway.
+    """
 
     def __init__(self, client: docker.DockerClient, image: str) -> None:
         self._client = client
@@ -86,17 +101,42 @@ class DockerSandbox:
             await asyncio.to_thread(hand_over, spec.workspace, uid)
         container: Any = None
         attached: Any = None
+        with ExitStack() as stack:
+            meeting = stack.enter_context(listener.meeting_point(_meeting(spec))) if spec.gateway else None
+            try:
+                container = await asyncio.to_thread(self._create, spec, uid)
+                attached = await asyncio.to_thread(container.attach_socket, params=_ATTACH)
+                await asyncio.to_thread(container.start)
+            except FAULTS as e:
+                if attached is not None:
+                    detach(attached)
+                if container is not None:
+                    await asyncio.to_thread(remove, container)
+                raise SandboxError(NAME, f"cannot start {spec.run_key}: {e}", "See the engine's log") from e
+            process = DockerProcess(container, attached, spec.limits, spec.workspace)
+            if meeting is not None:
+                await self._join(spec, meeting, process)
+        return process
+
+    async def _join(self, spec: SandboxSpec, meeting: socket.socket, process: DockerProcess) -> None:
+        """Let the gateway answer inside. Raises SandboxError where the image cannot make it."""
+        assert spec.gateway is not None  # noqa: S101 -- asked by the caller
+        calling = asyncio.ensure_future(listener.called(meeting))
+        ending = asyncio.ensure_future(process.ended())
         try:
-            container = await asyncio.to_thread(self._create, spec, uid)
-            attached = await asyncio.to_thread(container.attach_socket, params=_ATTACH)
-            await asyncio.to_thread(container.start)
-        except FAULTS as e:
-            if attached is not None:
-                detach(attached)
-            if container is not None:
-                await asyncio.to_thread(remove, container)
-            raise SandboxError(NAME, f"cannot start {spec.run_key}: {e}", "See the engine's log") from e
-        return DockerProcess(container, attached, spec.limits, spec.workspace)
+            await asyncio.wait([calling, ending], return_when=asyncio.FIRST_COMPLETED)
+            found = calling.result() if calling.done() else None
+        except asyncio.CancelledError:
+            await process.aclose()
+            raise
+        finally:
+            calling.cancel()
+            ending.cancel()
+        if found is None:
+            await process.aclose()
+            why = f"no gateway came up in {spec.image or self._image!r}"
+            raise SandboxError(NAME, why, "The image needs python3 for it")
+        spec.gateway.serve(found)
 
     def _create(self, spec: SandboxSpec, uid: int | None) -> Any:
         limits = spec.limits
@@ -104,14 +144,18 @@ class DockerSandbox:
         tmpfs = f"rw,nosuid,nodev,size={limits.tmp_bytes},mode=1777"
         binds = [docker.types.Mount(WORKSPACE, str(spec.workspace), "bind")]
         binds += [docker.types.Mount(to, str(host), "bind", True) for to, host in spec.read_only.items()]
+        if spec.gateway:
+            launcher = str(resources.files("firetrial_runner.sandbox").joinpath("launch.py"))
+            binds.append(docker.types.Mount(_LAUNCHER, launcher, "bind", True))
+            binds.append(docker.types.Mount(_MEETING, str(_meeting(spec)), "bind"))
         return self._client.containers.create(
             spec.image or self._image,
             # The shell gives a program that cannot be started the exit codes of the port.
-            ["/bin/sh", "-c", 'exec "$@"', "sh", *spec.argv],
+            ["/bin/sh", "-c", 'exec "$@"', "sh", *_launch(spec), *spec.argv],
             entrypoint=[],
             name=f"firetrial-{spec.run_key}",
             labels={_RUN: spec.run_key, _LEASE: spec.lease},
-            environment={"HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", **spec.env},  # noqa: S108 -- inside
+            environment={"HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", **spec.environment()},  # noqa: S108 -- inside
             user=user,
             working_dir=WORKSPACE,
             hostname="sandbox",
@@ -162,6 +206,25 @@ def _knock(url: str) -> None:
     if scheme == "unix":
         with socket.socket(socket.AF_UNIX) as knocking:
             knocking.connect(path)
+
+
+def _meeting(spec: SandboxSpec) -> Path:
+    """Where the gateway meets what is started inside: beside the workspace, in the run's own folder."""
+    return spec.workspace.with_name(f"{spec.workspace.name}.gateway")
+
+
+def _launch(spec: SandboxSpec) -> list[str]:
+    """What is started first where there is a gateway: it makes the command's way to it, then becomes it."""
+    if spec.gateway is None:
+        return []
+    settings = {
+        "uid": None,
+        "workspace": WORKSPACE,
+        "cores": None,
+        "rlimits": {},
+        "gateway": {"port": GATEWAY_PORT, "channel": _MEETING},
+    }
+    return ["python3", "-I", "-S", _LAUNCHER, json.dumps(settings)]
 
 
 def _ulimits(limits: Limits) -> list[docker.types.Ulimit]:

@@ -15,6 +15,7 @@ import requests
 from docker.utils.socket import STDERR, STDOUT, frames_iter
 
 from firetrial_runner.sandbox.cgroup import Sample
+from firetrial_runner.sandbox.deadline import Deadline
 from firetrial_runner.sandbox.disk import MeasureError, used_bytes
 from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import (
@@ -55,6 +56,7 @@ class DockerProcess:
         self._output = Output(limits.output_bytes, self._offset, self._over_output)
         self._pump = _in_thread(self._deliver, attached, asyncio.get_running_loop())
         self._waiter = _in_thread(lambda: container.wait(timeout=None)["StatusCode"])
+        self._deadline = Deadline(limits.wall_s, self._late)
         self._end = asyncio.create_task(self._supervise())
 
     def output(self) -> AsyncIterator[Chunk]:
@@ -64,8 +66,18 @@ class DockerProcess:
         self._output.drop_unclaimed()
         return await asyncio.shield(self._end)
 
+    async def ended(self) -> None:
+        """Wait for the container's end, and leave its output to be read."""
+        await asyncio.wait([self._waiter])
+
     async def cancel(self) -> None:
         self._kill(Termination.CANCELLED, "cancelled")
+
+    def pause(self) -> None:
+        self._deadline.pause()
+
+    def resume(self) -> None:
+        self._deadline.resume()
 
     async def aclose(self) -> None:
         self._kill(Termination.CANCELLED, "closed")
@@ -73,14 +85,11 @@ class DockerProcess:
         await asyncio.shield(self._end)
 
     async def _supervise(self) -> Exit:
-        timer = asyncio.get_running_loop().call_later(
-            self._limits.wall_s, self._kill, Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s"
-        )
         watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_disk())]
         await asyncio.wait([self._waiter])
         wall_s = self._offset()
         self._alive = False
-        timer.cancel()
+        self._deadline.cancel()
         for watcher in watchers:
             watcher.cancel()
         state = await asyncio.to_thread(self._state)
@@ -162,6 +171,9 @@ class DockerProcess:
             f"more than {self._limits.output_bytes} bytes of output",
         )
         self._begin_killing()
+
+    def _late(self) -> None:
+        self._kill(Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s")
 
     def _kill(self, termination: Termination, detail: str) -> None:
         if self._alive:

@@ -9,7 +9,9 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 
+from firetrial_runner.sandbox.deadline import Deadline
 from firetrial_runner.sandbox.disk import used_bytes
+from firetrial_runner.sandbox.host import on_loopback
 from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import (
     Chunk,
@@ -31,9 +33,9 @@ class _Killed(Exception):  # noqa: N818 -- a way out, not an error
 class Inside:
     """What a program sees and can do."""
 
-    def __init__(self, spec: SandboxSpec, process: "FakeProcess") -> None:
+    def __init__(self, spec: SandboxSpec, env: Mapping[str, str], process: "FakeProcess") -> None:
         self.argv = spec.argv
-        self.env: Mapping[str, str] = dict(spec.env)
+        self.env: Mapping[str, str] = dict(env)
         self.workspace: Path = spec.workspace
         self.read_only: Mapping[str, Path] = dict(spec.read_only)
         self._process = process
@@ -79,7 +81,8 @@ class FakeSandbox:
 
     async def start(self, spec: SandboxSpec) -> "FakeProcess":
         self.started.append(spec)
-        process = FakeProcess(spec, self._programs.get(spec.argv[0], _not_found), self._running)
+        env = on_loopback(spec)
+        process = FakeProcess(spec, env, self._programs.get(spec.argv[0], _not_found), self._running)
         self._running[spec.run_key] = process
         return process
 
@@ -104,8 +107,11 @@ async def _not_found(inside: Inside) -> int:
 class FakeProcess:
     """A Process (see the port)."""
 
-    def __init__(self, spec: SandboxSpec, program: Program, running: dict[str, "FakeProcess"]) -> None:
+    def __init__(
+        self, spec: SandboxSpec, env: Mapping[str, str], program: Program, running: dict[str, "FakeProcess"]
+    ) -> None:
         self.spec = spec
+        self._env = env
         self._limits: Limits = spec.limits
         self._running = running
         self._started = time.monotonic()
@@ -113,6 +119,7 @@ class FakeProcess:
         self._rss = 0
         self._output = Output(spec.limits.output_bytes, self._offset, self._over_output)
         self._program = asyncio.create_task(self._run(program))
+        self._deadline = Deadline(self._limits.wall_s, self._late)
         self._end = asyncio.create_task(self._supervise())
 
     def output(self) -> AsyncIterator[Chunk]:
@@ -124,6 +131,12 @@ class FakeProcess:
 
     async def cancel(self) -> None:
         self.end(Termination.CANCELLED, "cancelled")
+
+    def pause(self) -> None:
+        self._deadline.pause()
+
+    def resume(self) -> None:
+        self._deadline.resume()
 
     async def aclose(self) -> None:
         self.end(Termination.CANCELLED, "closed")
@@ -147,6 +160,9 @@ class FakeProcess:
             self._cause = self._cause or (termination, detail)
             self._program.cancel()
 
+    def _late(self) -> None:
+        self.end(Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s")
+
     def _over_output(self) -> None:
         self._cause = self._cause or (
             Termination.OUTPUT_LIMIT,
@@ -155,16 +171,14 @@ class FakeProcess:
 
     async def _run(self, program: Program) -> int:
         try:
-            async with asyncio.timeout(self._limits.wall_s):
-                return await program(Inside(self.spec, self))
-        except TimeoutError:
-            self._cause = self._cause or (Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s")
+            return await program(Inside(self.spec, self._env, self))
         except (_Killed, asyncio.CancelledError):
             pass
         return 128 + 9
 
     async def _supervise(self) -> Exit:
         await asyncio.wait([self._program])
+        self._deadline.cancel()
         status = 128 + 9 if self._program.cancelled() else self._program.result()
         self._running.pop(self.spec.run_key, None)
         wall_s = self._offset()

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Collection, Mapping
 
@@ -50,16 +51,26 @@ class HostSandbox:
         return [Leftover(run, lease, f"process {pid}") for pid, run, lease in killed]
 
 
+def on_loopback(spec: SandboxSpec) -> dict[str, str]:
+    """The command's environment, with its gateway on a free port of the host's own loopback."""
+    if spec.gateway is None:
+        return spec.environment()
+    listener = socket.create_server(("127.0.0.1", 0))
+    spec.gateway.serve(listener)
+    return spec.environment(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+
 class _Jail:
     def __init__(self, spec: SandboxSpec) -> None:
         self._spec = spec
+        env = on_loopback(spec)
         marks = dict(zip(MARKS, (spec.run_key, spec.lease), strict=True))
         self.popen = subprocess.Popen(
             spec.argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**environment(), "HOME": str(spec.workspace), **spec.env, **marks},
+            env={**environment(), "HOME": str(spec.workspace), **env, **marks},
             cwd=spec.workspace,
             start_new_session=True,
         )

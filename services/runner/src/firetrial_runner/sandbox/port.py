@@ -1,6 +1,7 @@
 """The port: a command runs in a prepared workspace, is held to limits, and ends in exactly one way."""
 
 import re
+import socket
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -17,6 +18,10 @@ WORKSPACE = "/workspace"
 
 HOME = "/home/agent"
 """A private, empty home directory that is thrown away with the run."""
+
+GATEWAY_PORT = 8462
+GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
+"""Where a command finds the gateway of its run, where it has one; the network holds nothing else."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -69,6 +74,16 @@ class Limits:
                 yield Fault(f"{path}.{limit.name}", str(value), f"a number from {least} to 2^53")
 
 
+class Gateway(Protocol):
+    """Who answers at GATEWAY_URL inside a sandbox."""
+
+    def environment(self, url: str) -> Mapping[str, str]:
+        """What the command's environment says of it, which finds it at `url`."""
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer on a socket that listens inside the sandbox, and is handed over."""
+
+
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """A command to run. Raises INVALID with every fault.
@@ -77,6 +92,7 @@ class SandboxSpec:
     sandbox makes, so that what a dead runner left can be told from what is alive.
     read_only maps a path inside to a file or directory of the host.
     image is what Docker runs; other sandboxes show the host's own programs.
+    gateway, where there is one, listens before the command starts. Its environment gives way to `env`.
     """
 
     run_key: str
@@ -87,6 +103,12 @@ class SandboxSpec:
     read_only: Mapping[str, Path] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     image: str | None = None
+    gateway: Gateway | None = None
+
+    def environment(self, url: str = GATEWAY_URL) -> dict[str, str]:
+        """What is said of the gateway, and `env`."""
+        told = self.gateway.environment(url) if self.gateway else {}
+        return {**told, **self.env}
 
     def __post_init__(self) -> None:
         check("the command for a sandbox", self._faults())
@@ -196,6 +218,12 @@ class Process(Protocol):
 
     async def cancel(self) -> None:
         """Kill it; it ends as CANCELLED unless it had ended before."""
+
+    def pause(self) -> None:
+        """Stop the clock of its wall_s, for as long again at most: what it waits for is not its doing."""
+
+    def resume(self) -> None:
+        """Let the clock go on; once for each `pause`."""
 
     async def aclose(self) -> None:
         """Kill what still runs and release everything; for contextlib.aclosing."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from firetrial_runner.sandbox.cgroup import Meter, Sample
+from firetrial_runner.sandbox.deadline import Deadline
 from firetrial_runner.sandbox.disk import MeasureError, used_bytes
 from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import Chunk, Exit, Limits, Stream, Termination, Usage, ended
@@ -52,6 +53,7 @@ class LocalProcess:
         self._peak = Sample(0, 0, 0)
         self._stderr_head = b""
         self._output = Output(limits.output_bytes, self._offset, self._over_output)
+        self._deadline = Deadline(limits.wall_s, self._late)
         self._end = asyncio.create_task(self._supervise())
 
     def output(self) -> AsyncIterator[Chunk]:
@@ -63,6 +65,12 @@ class LocalProcess:
 
     async def cancel(self) -> None:
         self._kill(Termination.CANCELLED, "cancelled")
+
+    def pause(self) -> None:
+        self._deadline.pause()
+
+    def resume(self) -> None:
+        self._deadline.resume()
 
     async def aclose(self) -> None:
         self._kill(Termination.CANCELLED, "closed")
@@ -83,16 +91,13 @@ class LocalProcess:
             asyncio.create_task(self._pump(Stream.STDOUT, self._jail.popen.stdout)),
             asyncio.create_task(self._pump(Stream.STDERR, self._jail.popen.stderr)),
         ]
-        timer = asyncio.get_running_loop().call_later(
-            self._limits.wall_s, self._kill, Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s"
-        )
         watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_disk())]
         for watcher in watchers:
             watcher.add_done_callback(self._unwatched)
         returncode = await _returncode(self._jail.popen)
         wall_s = self._offset()
         self._alive = False
-        timer.cancel()
+        self._deadline.cancel()
         for watcher in watchers:
             watcher.cancel()
         self._note(self._jail.meter.sample())
@@ -172,6 +177,9 @@ class LocalProcess:
             f"more than {self._limits.output_bytes} bytes of output",
         )
         self._jail.kill()
+
+    def _late(self) -> None:
+        self._kill(Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s")
 
     def _kill(self, termination: Termination, detail: str) -> None:
         if self._alive:
