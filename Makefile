@@ -60,7 +60,7 @@ test: .venv/.dev  ## run all tests
 test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is started for them (root, dockerd, debootstrap)
 	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/integration -k sandbox
 
-bench-judge: .venv/.dev  ## judge 360 runs against a scripted model: calls, wall time, beside RAGChecker's call pattern
+bench-judge: .venv/.dev  ## judge 360 runs against a scripted model, beside RAGChecker (FIRETRIAL_RAGCHECKER_PYTHON) or its call pattern
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_judge_throughput.py -s
 
 local-judge: .venv/.run  ## opt-in: a small generating model judges labelled pairs (1.1 GB, slow)

@@ -3,7 +3,7 @@
     python -m support.model_process LATENCY LIMIT
 
 Prints its base URL; answers claim and verdict requests of the judge, and the extractor and checker requests
-of RAGChecker's call pattern, each after LATENCY seconds. More than LIMIT at once get 429. GET /v1/told gives
+of RAGChecker, each after LATENCY seconds. More than LIMIT at once get 429. GET /v1/told gives
 {"answered", "refused", "most"}.
 """
 
@@ -17,7 +17,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from support.scripted_models import Reply, Request, answer, claim_ids, raw, status
+from support.scripted_models import Reply, Request, answer, claim_ids, raw, status, text
 
 
 class Told:
@@ -40,6 +40,16 @@ def value(prompt: str) -> dict[str, Any]:
         }
     said = re.findall(r"^(Finding \d+ of .*)$", prompt, re.MULTILINE)
     return {"claims": [{"quote": s, "text": s, "kind": "directional", "repeats": 0} for s in said]}
+
+
+def ragchecker(prompt: str) -> str:
+    """What RAGChecker's prompts are answered with, on the same rule; "" for any other prompt."""
+    if prompt.rstrip().endswith("### KG:"):
+        said = re.findall(r"^(Finding \d+ of .*) falls with k$", prompt, re.MULTILINE)
+        return "\n".join(f'("{subject}", "falls with", "k")' for subject in said)
+    listed = prompt.rpartition("### Claims:")[2] if "### Claims:" in prompt else ""
+    numbers = re.findall(r'^\("Finding (\d+) of', listed, re.MULTILINE)
+    return "\n".join("Entailment" if int(n) % 2 else "Neutral" for n in numbers)
 
 
 def serve(latency: float, limit: int) -> None:
@@ -68,12 +78,16 @@ def serve(latency: float, limit: int) -> None:
                 told.answered += not crowded
                 told.refused += crowded
             prompt = Request(self.path, {}, body).prompt
-            self._send(status(429) if crowded else answer(value(prompt)))
+            if crowded:
+                self._send(status(429))
+            else:
+                said = ragchecker(prompt)
+                self._send(text(said) if said else answer(value(prompt)))
 
         def _send(self, reply: Reply) -> None:
             self.send_response(reply.status)
-            for name, text in reply.headers.items():
-                self.send_header(name, text)
+            for header in reply.headers.items():
+                self.send_header(*header)
             self.send_header("content-length", str(len(reply.body)))
             self.end_headers()
             self.wfile.write(reply.body)
