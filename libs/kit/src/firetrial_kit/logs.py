@@ -15,10 +15,19 @@ _SECRET_VALUE = re.compile(
     r"(sk-[A-Za-z0-9_-]{8,}|(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|AKIA[0-9A-Z]{16})"
 )
 MASK = "•••"
+_LEAST = 8  # characters; what is shorter is a word
+_hidden: set[str] = set()
+
+
+def hide(*secrets: str) -> None:
+    """Replace these in every line from now on, whatever they look like; ones that are too short stay."""
+    _hidden.update(secret for secret in secrets if len(secret) >= _LEAST)
 
 
 def masked(text: str) -> str:
     """`text` with everything that looks like a key replaced."""
+    for secret in _hidden:
+        text = text.replace(secret, MASK)
     return _SECRET_VALUE.sub(MASK, text)
 
 

@@ -24,6 +24,8 @@ class RunnerSettings(Settings):
     docker_host: str = "unix:///var/run/docker.sock"
     # What agents run in under Docker; never pulled.
     docker_image: str = "python:3.12-slim-bookworm"
+    # The model gateway's file of settings (docs/gateway.md). Unset: agents reach no model.
+    gateway: Path | None = None
     # The most that a run may be given; 0 is what the machine has. Seconds, bytes, cores.
     max_wall_s: float = Field(default=MOST.wall_s, gt=0)
     max_memory_bytes: int = Field(default=0, ge=0)

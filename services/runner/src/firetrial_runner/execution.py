@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -19,22 +19,49 @@ from firetrial_runner.agent import Agent
 from firetrial_runner.allowance import Allowance
 from firetrial_runner.archive import Packed
 from firetrial_runner.conclusion import Scanner
+from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.gateway.gateway import Door
+from firetrial_runner.gateway.masking import Masker
+from firetrial_runner.gateway.session import Session
 from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
+from firetrial_runner.tape import Tape, Watch, follow
 from firetrial_runner.task import Task
 from firetrial_runner.trajectory import Recorder
 from firetrial_runner.wire import task_to_domain
 
 T = TypeVar("T")
-_TICK_S = 1.0
 _GRACE_S = 120.0
 """Seconds that a sandbox may need beyond the run's own time, before it counts as lost."""
+_CANCELLED_S = 0.5
+"""Seconds that a cancelled run's calls of models may take to end."""
 _PATIENCE_S = (0.5, 1, 2, 5, 10, 15, 30)
 
 
 @dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What one attempt has for itself."""
+
+    run: Run
+    agent: Agent
+    place: workspace.Workspace
+    recorder: Recorder
+    watch: Watch
+    door: Door | None
+
+    def begin(self, process: Process) -> None:
+        """Its process has started."""
+        self.watch.begin()
+        if self.door is not None:
+            self.door.session.run_clock = process
+
+
+@dataclass(frozen=True, slots=True)
 class Execution:
-    """Runs attempts in `work_dir`. `lease` marks whatever a sandbox makes for them."""
+    """Runs attempts in `work_dir`. `lease` marks whatever a sandbox makes for them.
+
+    `doors` lead to the models, where there are any.
+    """
 
     sandbox: Sandbox
     agents: Records[Agent]
@@ -43,6 +70,7 @@ class Execution:
     work_dir: Path
     lease: str
     default: Allowance
+    doors: Doors | None = None
 
     def folder(self, run_id: str) -> Path:
         return self.work_dir / f"{run_id}.{self.lease}"
@@ -59,11 +87,15 @@ class Execution:
             place = await self._prepare(folder, agent, task)
             scanner = Scanner()
             recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), scanner.see)
-            end = await self._execute(run, agent, place, recorder, cancelled)
+            watch = Watch(self.clock)
+            async with self._door(run, recorder, watch, cancelled) as door:
+                end = await self._execute(_Attempt(run, agent, place, recorder, watch, door), cancelled)
+            if door is not None:
+                await _tell_of_models(door.session, recorder, end.usage.wall_s)
             left = await asyncio.to_thread(workspace.collect, place, scanner.found())
             await recorder.event(_told(left), end.usage.wall_s)
             await recorder.close()
-            return await self._keep(run, end, left, recorder)
+            return await self._keep(run, end, left, recorder, door)
         finally:
             await asyncio.shield(asyncio.to_thread(workspace.remove, folder))
 
@@ -83,38 +115,57 @@ class Execution:
         verified(ref.uri, b"", found.hexdigest(), ref.sha256)
         return to
 
-    async def _execute(
-        self,
-        run: Run,
-        agent: Agent,
-        place: workspace.Workspace,
-        recorder: Recorder,
-        cancelled: asyncio.Event,
-    ) -> Exit:
+    @asynccontextmanager
+    async def _door(
+        self, run: Run, recorder: Recorder, watch: Watch, cancelled: asyncio.Event
+    ) -> AsyncIterator[Door | None]:
+        """The run's way to its models, whose every exchange is recorded; its token dies with this."""
+        if self.doors is None:
+            yield None
+            return
+
+        async def record(text: str, told: dict[str, object]) -> None:
+            await recorder.model(text, told, watch.offset())
+
+        door = await self.doors.open(run, record)
+        try:
+            yield door
+        finally:
+            await door.aclose(*((_CANCELLED_S,) if cancelled.is_set() else ()))
+
+    async def _execute(self, attempt: _Attempt, cancelled: asyncio.Event) -> Exit:
+        run, place, recorder = attempt.run, attempt.place, attempt.recorder
         limits = run.limits.limits(self.default)
         spec = SandboxSpec(
             run_key=run.id,
             lease=self.lease,
-            argv=agent.command,
+            argv=attempt.agent.command,
             workspace=place.files,
             env=_environment(run),
             read_only={workspace.AGENT: place.bundle},
             limits=limits,
+            gateway=attempt.door,
         )
         async with aclosing(await self.sandbox.start(spec)) as process:
-            begun = self.clock.monotonic()
+            attempt.begin(process)
             await recorder.event(f"started in {self.sandbox.name}", 0.0)
             canceller = asyncio.create_task(_cancel_when(cancelled, process))
             try:
-                async with asyncio.timeout(limits.wall_s + _GRACE_S):
-                    await _follow(process, recorder, lambda: self.clock.monotonic() - begun)
+                # Its clock may stand for as long again, while it waits for a model.
+                async with asyncio.timeout(2 * limits.wall_s + _GRACE_S):
+                    await follow(process, Tape(recorder, self._masker()), attempt.watch.offset)
                     end = await process.wait()
             finally:
                 canceller.cancel()
         await recorder.event(_ended(end), end.usage.wall_s)
         return end
 
-    async def _keep(self, run: Run, end: Exit, left: workspace.Left, recorder: Recorder) -> Yield:
+    def _masker(self) -> Masker:
+        return self.doors.masker if self.doors else Masker()
+
+    async def _keep(
+        self, run: Run, end: Exit, left: workspace.Left, recorder: Recorder, door: Door | None
+    ) -> Yield:
         """Put what the agent left; only a run that was seen to its end concludes."""
         artifacts = None
         if left.artifacts.files:
@@ -123,19 +174,21 @@ class Execution:
             artifacts = await patiently(lambda: put(keys.BUCKET, key, left.tar, "application/x-tar"))
         conclusion = None
         if left.conclusion and end.termination not in {Termination.CANCELLED, Termination.LOST}:
-            text = left.conclusion.text.encode()
+            text = self._masker().mask_text(left.conclusion.text).encode()
             key = keys.of_run(run.id, "conclusion.txt")
             conclusion = await patiently(lambda: self._put(key, text, "text/plain; charset=utf-8"))
-        usage = end.usage
+        used = end.usage
+        usage = RunUsage(used.wall_s, used.cpu_s, used.max_rss_bytes, used.output_bytes, recorder.steps)
+        models = door.session.trouble() if door else None
         return Yield(
             end=End(end.termination, end.code, end.signal, end.detail),
-            usage=RunUsage(
-                usage.wall_s, usage.cpu_s, usage.max_rss_bytes, usage.output_bytes, recorder.steps
-            ),
+            usage=door.session.used(usage) if door else usage,
             conclusion=conclusion,
             why_none=left.why_none,
             artifacts=artifacts,
             trajectory_chunks=recorder.chunks,
+            final=models is not None and models.lasting,
+            models=models,
         )
 
     async def _put_chunk(self, run_id: str, name: str, data: bytes) -> None:
@@ -163,23 +216,16 @@ async def patiently(call: Callable[[], Awaitable[T]]) -> T:
     return await call()
 
 
-async def _follow(process: Process, recorder: Recorder, offset: Callable[[], float]) -> None:
-    """Record the output to its end, and seal what has waited while there is none."""
-    output = aiter(process.output())
-    coming = asyncio.ensure_future(anext(output, None))
-    try:
-        while True:
-            await asyncio.wait([coming], timeout=_TICK_S)
-            if not coming.done():
-                await recorder.tick(offset())
-                continue
-            chunk = coming.result()
-            if chunk is None:
-                return
-            await recorder.output(chunk.stream, chunk.data, chunk.offset_s)
-            coming = asyncio.ensure_future(anext(output, None))
-    finally:
-        coming.cancel()
+async def _tell_of_models(session: Session, recorder: Recorder, offset_s: float) -> None:
+    """What stood between the agent and its models, as events of its run."""
+    trouble = session.trouble()
+    if session.waited_s >= 1:
+        told = f"waited {session.waited_s:.1f} s for models, which its time limit does not count"
+        await recorder.event(told, offset_s)
+    if trouble.over_budget:
+        await recorder.event(f"the budget for models was used up: {trouble.over_budget}", offset_s)
+    if trouble.down:
+        await recorder.event(f"no model could be had at the end: {trouble.down}", offset_s)
 
 
 async def _cancel_when(cancelled: asyncio.Event, process: Process) -> None:

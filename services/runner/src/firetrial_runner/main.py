@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from firetrial.runner.v1 import runner_service_pb2_grpc
+from firetrial.runner.v1.runner_service_pb2_grpc import add_RunnerServiceServicer_to_server as add
 from firetrial_kit import rpc, service
 from firetrial_kit.service import Parts, Service
 from firetrial_runner.agents import Agents
@@ -14,6 +14,7 @@ from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
+from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
 from firetrial_runner.metrics import RunnerMetrics
@@ -31,29 +32,27 @@ async def build(parts: Parts) -> Service:
     parts.log.info("sandbox", name=sandbox.name, **sandbox.enforcement())
     books, clock, objects, log = Books(parts.state), parts.clock, parts.objects, parts.log
     metrics = RunnerMetrics(parts.registry, settings.pool, settings.slots)
-    work_dir = settings.work_dir.absolute()
+    work_dir, announce = settings.work_dir.absolute(), Announcer(parts.bus, clock)
     presence = Presence(work_dir)
     parts.stack.callback(presence.leave)
     lease, ttl_s = presence.lease, parts.settings.ack_wait
-    announce = Announcer(parts.bus, clock)
-    execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default())
+    opening = Doors.by(settings.gateway, parts.environ, books, clock, parts.registry)
+    doors = await parts.stack.enter_async_context(opening)
+    execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default(), doors)
     dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run)
     experiments = Experiments(books, objects, announce, dispatch, clock, settings.most())
-    agents = Agents(books.agents, objects, clock)
+    agents, files = Agents(books.agents, objects, clock), Files(books, objects)
     intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
-    files = Files(books, objects)
     servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)
     reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
 
     def register(server: rpc.Server) -> None:
-        add = runner_service_pb2_grpc.add_RunnerServiceServicer_to_server
         server.add("firetrial.runner.v1.RunnerService", add, servicer)
 
     handlers = Handlers(
         books=books, dispatch=dispatch, experiments=experiments, announce=announce, clock=clock, log=log
     )
-    consumers = handlers.consumers(settings.pool, settings.slots)
-    return Service(SERVICE, register, consumers, background=[reaper.run])
+    return Service(SERVICE, register, handlers.consumers(settings.pool, settings.slots), [reaper.run])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the runner keeps in its state: agents, experiments, runs."""
+"""What the runner keeps in its state: agents, experiments and what they spend, runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from firetrial_kit.records import Records
 from firetrial_kit.state import State
 from firetrial_runner.agent import Agent
 from firetrial_runner.experiment import Experiment
+from firetrial_runner.gateway.account import Account
 from firetrial_runner.run import Run
 
 _AT_ONCE = 32
@@ -24,11 +25,12 @@ class RunRecord:
 
 
 class Books:
-    """The three kinds of record."""
+    """The kinds of record."""
 
     def __init__(self, state: State) -> None:
         self.agents: Records[Agent] = Records(state, "agent", Agent)
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
+        self.accounts: Records[Account] = Records(state, "account", Account)
         self.runs: Records[RunRecord] = Records(state, "run", RunRecord)
 
     async def change_run(self, run_id: str, change: Callable[[Run], Run | None]) -> RunRecord:

@@ -1,0 +1,73 @@
+"""Runs come to the gateway here: each gets a door of its own, with its caps and its experiment's purse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry
+
+from firetrial_kit import logs
+from firetrial_kit.clock import Clock
+from firetrial_runner.gateway.account import Purse, Purses
+from firetrial_runner.gateway.call import Shared
+from firetrial_runner.gateway.gateway import Door, Gateway
+from firetrial_runner.gateway.line import Line
+from firetrial_runner.gateway.masking import Masker
+from firetrial_runner.gateway.prices import Prices
+from firetrial_runner.gateway.session import Record
+from firetrial_runner.gateway.settings import GatewaySettings
+from firetrial_runner.metrics import GatewayMetrics
+from firetrial_runner.records import Books
+from firetrial_runner.run import Run
+from firetrial_runner.wire import cost_cap
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    gateway: Gateway
+    purses: Purses
+    books: Books
+    masker: Masker
+
+    @classmethod
+    @asynccontextmanager
+    async def by(
+        cls,
+        path: Path | None,
+        environ: Mapping[str, str],
+        books: Books,
+        clock: Clock,
+        registry: CollectorRegistry,
+    ) -> AsyncIterator[Doors | None]:
+        """By the settings in `path`, whose keys stay out of the logs; None where there are none.
+
+        Raises SettingsError.
+        """
+        if path is None:
+            yield None
+            return
+        settings = GatewaySettings.load(path)
+        upstreams = settings.opened(environ)
+        logs.hide(*(upstream.key for upstream in upstreams))
+        masker = Masker(upstream.key for upstream in upstreams)
+        shared = Shared(
+            {upstream.name: Line(upstream) for upstream in upstreams}, masker, GatewayMetrics(registry)
+        )
+        prices = Prices(settings.prices_by_model())
+        gateway = Gateway(shared, prices, refuse_unpriced=settings.refuse_unpriced)
+        try:
+            yield cls(gateway, Purses(books.accounts, clock), books, masker)
+        finally:
+            await gateway.aclose()
+
+    async def open(self, run: Run, record: Record) -> Door:
+        """A door for this attempt; to be closed when it is over. Raises NOT_FOUND."""
+        slip = (await self.books.runs.get(run.id)).slip
+        cap = cost_cap(slip)
+        purse: Purse | None = None
+        if cap is not None and run.experiment_id:
+            purse = self.purses.of(run.experiment_id, cap)
+        return self.gateway.open(run.limits.models, purse, record)
