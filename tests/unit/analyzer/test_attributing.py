@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -177,7 +178,9 @@ async def test_observations_that_cite_what_is_not_there_are_dropped() -> None:
         told = sections(trial.models.requests[-1])["OBSERVATIONS"]
     assert found
     assert "it was lazy" not in told
-    assert found.refused == ("an observation: there is no step 4444",)
+    (refused,) = found.refused
+    assert refused.startswith("an observation on steps 1 to ")
+    assert refused.endswith(": there is no step 4444")
     assert found.missed[0].type == "ANALYSIS_FAILURE"
 
 
@@ -360,3 +363,43 @@ async def test_a_giant_trajectory_is_shown_in_a_bounded_number_of_parts_and_that
     assert found
     assert 1 <= len(asked) <= 3
     assert any("of 2999 lines" in note for note in found.notes)
+
+
+async def test_a_run_without_a_trajectory_is_not_asked_about() -> None:
+    async with Trial(OPEN) as trial:
+        del trial.bench.everything.held[f"runs/runs/{trial.run.id}/trajectory/0000000001.jsonl.gz"]
+        found = (await trial.analysed()).attribution
+    assert found
+    assert trial.models.requests == []
+    assert found.notes == ("no model has attributed: the run has no trajectory",)
+
+
+async def test_a_text_that_is_too_long_for_the_model_is_cut_and_that_is_told() -> None:
+    case = {**OPEN, "conclusion": "It is 0.5. " * 3000}
+    async with Trial(case, right(case)) as trial:
+        found = (await trial.analysed()).attribution
+    assert found
+    assert "the first 20000 of 33000 characters of the conclusion" in " ".join(found.notes)
+
+
+async def test_the_same_inputs_give_the_same_attribution_however_answers_come_in() -> None:
+    honest, found = right(OPEN), []
+    for slow in (0, 1):
+
+        def script(request: Any, slow: int = slow) -> Reply:
+            value = observed(request) if form(request) == "observations" else None
+            if value is None:
+                return honest(request)
+            (log,) = (title for title in sections(request) if title.startswith("LOG"))
+            first = int(log.split()[2])
+            value["observations"].append({"what": f"made up on {first}", "claims": [], "citations": [
+                {"step": 90_000 + first, "quote": "nothing of the kind"}
+            ]})  # fmt: skip
+            return answer(value).after(0.05 if (first == 1) is bool(slow) else 0)
+
+        async with Trial(OPEN, script, size=Size(700, 10)) as trial:
+            analysed = await trial.analysed()
+            assert analysed.attribution
+            found.append(replace(analysed.attribution, id=""))  # it names the endpoint, too
+    assert found[0] == found[1]
+    assert len(found[0].refused) > 1

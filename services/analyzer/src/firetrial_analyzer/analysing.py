@@ -12,7 +12,7 @@ from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.attributing.attributor import Attributor
 from firetrial_analyzer.attributing.request import Case
 from firetrial_analyzer.attributing.spending import Accounts
-from firetrial_analyzer.attribution import Attribution, attribute, attribute_failure
+from firetrial_analyzer.attribution import Attribution, attribute, attribute_failure, without_model
 from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.integrity.checking import Check
 from firetrial_analyzer.integrity.contact import Host
@@ -175,5 +175,5 @@ class Analysing:
 
 def _named(attribution: Attribution, id_: str, no_model: str) -> Attribution:
     if no_model:
-        return replace(attribution, notes=(*attribution.notes, f"no model has attributed: {no_model}"))
+        return without_model(attribution, no_model)
     return replace(attribution, id=id_)

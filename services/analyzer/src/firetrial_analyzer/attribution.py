@@ -7,7 +7,7 @@ whose claim is RUN.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.false_claims import FalsePositive, typed
@@ -26,6 +26,7 @@ __all__ = [
     "ModelUsage",
     "attribute",
     "attribute_failure",
+    "without_model",
 ]
 # Stands for the whole run where a claim's id would be; no claim has it.
 RUN = "run"
@@ -128,6 +129,11 @@ def attribute_failure(
         notes=tuple(notes),
         taxonomy_version=known.version,
     )
+
+
+def without_model(known: Attribution, why: str) -> Attribution:
+    """The same with a note why no model was asked."""
+    return replace(known, notes=(*known.notes, f"no model has attributed: {why}"))
 
 
 def _missed(claim_id: str, settled: Settled, taxonomy: Taxonomy) -> Missed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,7 +30,11 @@ class Answers:
             if (kept := await self._find(key)) is not None:
                 return kept
             answer = await ask()
-            await self._objects.put("results", _object(key), _ANSWER.dump_json(answer), "application/json")
+            # One that cannot be kept is paid for again: no reason to lose the answer at hand.
+            with suppress(FiretrialError):
+                await self._objects.put(
+                    "results", _object(key), _ANSWER.dump_json(answer), "application/json"
+                )
             return answer
 
     async def _find(self, key: str) -> Answer | None:

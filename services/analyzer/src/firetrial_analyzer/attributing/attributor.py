@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ from firetrial_analyzer.attributing.quotes import Quotes
 from firetrial_analyzer.attributing.request import Case, asked_of
 from firetrial_analyzer.attributing.spending import Price, usd
 from firetrial_analyzer.attributing.verdicts import Asked, Checking, as_citations
-from firetrial_analyzer.attribution import Attribution, ModelUsage
+from firetrial_analyzer.attribution import Attribution, ModelUsage, without_model
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy
 from firetrial_kit.asking import Answer, Endpoint, MalformedAnswer, Message, Meter, Schema, Usage
 from firetrial_kit.errors import FiretrialError, Reason
@@ -129,6 +129,8 @@ class Attributor:
         asked = asked_of(case)
         if not asked.ids:
             return case.known
+        if not case.evidence.steps:
+            return without_model(case.known, "the run has no trajectory")
         work = _Work(Quotes(case.evidence.steps), meter)
         try:
             observations = await self._read(case, asked, work)
@@ -136,8 +138,7 @@ class Attributor:
         except FiretrialError as error:
             if error.reason is not Reason.PRECONDITION:
                 raise
-            note = f"no model has attributed: {error.message}"
-            return replace(case.known, notes=(*case.known.notes, note), usage=self._paid(work.usage))
+            return replace(without_model(case.known, error.message), usage=self._paid(work.usage))
         return replace(
             case.known,
             missed=tuple(missed.get(one.claim_id, one) for one in case.known.missed),
@@ -154,26 +155,29 @@ class Attributor:
         weighty = cited | {action.step for action in case.evidence.actions}
         found = await asyncio.to_thread(parts, case.evidence.steps, weighty, self._size)
         work.notes += found.left_out
+        work.notes += request.cut(case)
         titled = [*request.run(case), ("CLAIMS", request.listed(request.wrong(case, asked)))]
-        ids = set(asked.ids)
         # All are waited for: what one of them paid for is kept, whatever became of the others.
-        noted = await asyncio.gather(
-            *(self._note(part, titled, ids, work) for part in found.parts), return_exceptions=True
+        answers = await asyncio.gather(
+            *(self._note(part, titled, work) for part in found.parts), return_exceptions=True
         )
-        return [observation for one in noted for observation in _raised(one)]
+        observations: list[dict[str, Any]] = []
+        for part, told in zip(found.parts, answers, strict=True):
+            if isinstance(told, BaseException):
+                raise told
+            observations += _observed(part, told, set(asked.ids), work)
+        return observations
 
-    async def _note(
-        self, part: Part, titled: Sequence[tuple[str, str]], ids: set[str], work: _Work
-    ) -> list[dict[str, Any]]:
+    async def _note(self, part: Part, titled: Sequence[tuple[str, str]], work: _Work) -> Sequence[Any] | None:
+        """The model's observations on a part as it gave them; None where its answer cannot be used."""
         log = f"LOG, STEPS {part.first} TO {part.last}", part.text
         try:
             told = await self._ask(self._findings, [*titled, log], work)
         except MalformedAnswer as error:
             work.usage += error.usage
-            work.notes.append(f"the model gave no usable answer on steps {part.first} to {part.last}")
-            return []
-        taken = told["observations"][:MOST_OBSERVATIONS]
-        return [observation for entry in taken for observation in _observed(entry, ids, work)]
+            return None
+        observations: Sequence[Any] = told["observations"]
+        return observations
 
     async def _decide(
         self, case: Case, asked: Asked, observations: Sequence[Mapping[str, Any]], work: _Work
@@ -258,19 +262,24 @@ class Attributor:
         )
 
 
-def _raised(one: list[dict[str, Any]] | BaseException) -> list[dict[str, Any]]:
-    if isinstance(one, BaseException):
-        raise one
-    return one
-
-
-def _observed(entry: Any, ids: set[str], work: _Work) -> Iterable[dict[str, Any]]:
-    """The observation as far as its citations hold."""
-    if (error := next(_OBSERVATION.iter_errors(entry), None)) is not None:
-        work.refused.append(f"an observation: {error.message[:200]}")
-        return
-    citations, faults = work.quotes.checked(entry["citations"])
-    work.refused += [f"an observation: {fault}" for fault in faults]
-    if citations:
-        claims = [id_ for id_ in entry["claims"] if id_ in ids]
-        yield {"what": shown(entry["what"]), "claims": claims, "citations": as_citations(citations)}
+def _observed(part: Part, told: Sequence[Any] | None, ids: set[str], work: _Work) -> list[dict[str, Any]]:
+    """The observations on a part as far as their citations hold."""
+    where = f"steps {part.first} to {part.last}"
+    if told is None:
+        work.notes.append(f"the model gave no usable answer on {where}")
+        return []
+    if len(told) > MOST_OBSERVATIONS:
+        work.refused.append(f"{where}: {len(told) - MOST_OBSERVATIONS} observations more than were asked for")
+    found = []
+    for entry in told[:MOST_OBSERVATIONS]:
+        if (error := next(_OBSERVATION.iter_errors(entry), None)) is not None:
+            work.refused.append(f"an observation on {where}: {error.message[:200]}")
+            continue
+        citations, faults = work.quotes.checked(entry["citations"])
+        work.refused += [f"an observation on {where}: {fault}" for fault in faults]
+        if citations:
+            claims = [id_ for id_ in entry["claims"] if id_ in ids]
+            found.append(
+                {"what": shown(entry["what"]), "claims": claims, "citations": as_citations(citations)}
+            )
+    return found

@@ -47,6 +47,16 @@ def run(case: Case) -> list[tuple[str, str]]:
     ]
 
 
+def cut(case: Case) -> list[str]:
+    """What `run` leaves out."""
+    texts = {"instruction": case.instruction, "conclusion": case.conclusion}
+    return [
+        f"the model was shown the first {_MOST_TEXT} of {len(text)} characters of the {name}"
+        for name, text in texts.items()
+        if len(text) > _MOST_TEXT
+    ]
+
+
 def wrong(case: Case, asked: Asked) -> list[dict[str, str]]:
     return [*missed(case, asked), *false(case, asked)]
 
