@@ -1,4 +1,4 @@
-"""An experiment of the usual size, made up: its claims read like those of studies, its errors like those of agents.
+"""An experiment of the usual size, made up: claims read like those of studies, errors like those of agents.
 
 So a report of it weighs and looks like what people will see."""
 
@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution import RUN, Attribution, FalsePositive, Missed
@@ -25,8 +26,8 @@ from firetrial_analyzer.taxonomy.steps import Citation
 EXPERIMENT = "e-7c1f0b2a9d4e6835"
 MODEL = "some-model-2025"
 JUDGE = Judge(
-    "model", "judge-model-large", "9c41f0aa77e1d2", "kappa 0.81 (95 % interval 0.74 to 0.87) on 240 labelled claims",
-    "c-51ab90",
+    "model", "judge-model-large", "9c41f0aa77e1d2",
+    "kappa 0.81 (95 % interval 0.74 to 0.87) on 240 labelled claims", "c-51ab90",
 )  # fmt: skip
 TASKS = (
     "lost-in-long-contexts", "label-noise-knn", "self-correction-limits", "persona-bias-medicine",
@@ -49,10 +50,13 @@ _SUBJECTS = (
 )
 _EFFECTS = ("falls", "rises", "stays the same", "varies most", "recovers only partly")
 _CONDITIONS = (
-    "when the relevant passage lies in the middle of twenty documents", "at 40 % label noise with one neighbour",
-    "once the model is told to check its own answer", "for prompts that name the patient’s group first",
-    "with four-bit weights on problems of more than three steps", "if the distractors share words with the question",
-)  # fmt: skip
+    "when the relevant passage lies in the middle of twenty documents",
+    "at 40 % label noise with one neighbour",
+    "once the model is told to check its own answer",
+    "for prompts that name the patient’s group first",
+    "with four-bit weights on problems of more than three steps",
+    "if the distractors share words with the question",
+)
 _STEPS = (
     "python run.py --samples 20",
     "Traceback (most recent call last):",
@@ -61,6 +65,7 @@ _STEPS = (
 )
 
 
+@cache
 def report(repeats: int = 3) -> Report:
     """12 tasks, 10 agents, `repeats` runs of each: the same every time."""
     items = runs(repeats)
@@ -77,16 +82,15 @@ def name(agent: str) -> str:
 def runs(repeats: int = 3) -> list[AnalysedRun]:
     chance = random.Random(7)  # noqa: S311 - made-up data
     return [
-        _run(chance, task, agent, skill, usd, repeat)
+        _run(chance, task, agent, repeat)
         for task in range(len(TASKS))
-        for agent, skill, usd in AGENTS
+        for agent in AGENTS
         for repeat in range(1, repeats + 1)
     ]
 
 
-def _run(
-    chance: random.Random, task: int, agent: str, skill: float, usd: float | None, repeat: int
-) -> AnalysedRun:
+def _run(chance: random.Random, task: int, made: tuple[str, float, float | None], repeat: int) -> AnalysedRun:
+    agent, skill, usd = made
     began = datetime(2026, 1, 5, 9, 0, tzinfo=UTC) + timedelta(minutes=7 * task + repeat)
     wall = chance.lognormvariate(6.2, 0.7)
     run = RunOutcome(
@@ -111,8 +115,8 @@ def _usage(chance: random.Random, wall: float, usd: float | None) -> Usage:
     tokens = round(chance.lognormvariate(12, 0.5))
     return Usage(
         wall, wall * 0.4, round(chance.uniform(2, 9) * 2**28), tokens,
-        None if usd is None else usd * chance.lognormvariate(0, 0.3), wall * 0.2, tokens // 3, tokens * 4 // 5,
-        tokens // 5, 40, 40 if usd is None else 0,
+        None if usd is None else usd * chance.lognormvariate(0, 0.3), wall * 0.2, tokens // 3,
+        tokens * 4 // 5, tokens // 5, 40, 40 if usd is None else 0,
     )  # fmt: skip
 
 
@@ -120,7 +124,7 @@ def _judged(chance: random.Random, run: RunOutcome, level: float) -> AnalysedRun
     truth = tuple(
         JudgedClaim(
             f"t{n}", _sentence(chance), Verdict.ENTAILED if chance.random() < level else Verdict.NEUTRAL,
-            _sentence(chance), "The conclusion says so under the same condition." if chance.random() < 0.5 else "",
+            _sentence(chance), "The conclusion says so under the same condition.",
         )
         for n in range(1, 6)
     )  # fmt: skip

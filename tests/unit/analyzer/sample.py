@@ -109,3 +109,14 @@ def experiment() -> Experiment:
 
 def report() -> Report:
     return build(experiment(), runs())
+
+
+def several_tasks() -> Report:
+    """Two agents on six tasks, the better one dearer, and a third without a price."""
+    runs = [
+        AnalysedRun(outcome(agent, repeat, Outcome.SCORED, f1=base + 0.1 * n, usd=usd, task=f"{n}-task"))
+        for agent, base, usd in (("dear@1", 0.4, 0.5), ("cheap@2", 0.2, 0.1), ("unpriced@3", 0.1, None))
+        for n in range(6)
+        for repeat in (1, 2)
+    ]
+    return build(Experiment(EXPERIMENT, (), len(runs)), runs)

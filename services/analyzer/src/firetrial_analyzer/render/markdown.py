@@ -145,8 +145,8 @@ def _run(item: AnalysedRun) -> list[str]:
     if not item.judgement:
         return [head, line]
     why = item.attribution
-    kinds = {false.claim_id: named(false.kind) for false in why.false_positives} if why else {}
-    causes = {missed.claim_id: named(missed.type) for missed in why.missed} if why else {}
+    kinds = {false.claim_id: escaped(named(false.kind)) for false in why.false_positives} if why else {}
+    causes = {missed.claim_id: escaped(named(missed.type)) for missed in why.missed} if why else {}
     claims = [
         (claim.verdict.value, escaped(claim.text), kinds.get(claim.id, ""), escaped(claim.evidence, 600))
         for claim in item.judgement.agent_claims

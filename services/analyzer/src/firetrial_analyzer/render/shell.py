@@ -34,7 +34,7 @@ def page(template: str, scripts: Sequence[str] = (), **values: object) -> str:
         .render(
             css=Markup(_resource("page.css")),  # noqa: S704 - our own style sheet
             script=Markup(script),  # noqa: S704 - our own script
-            script_source=script_source(script) if script else "'none'",
+            script_source=Markup(script_source(script) if script else "'none'"),  # noqa: S704 - a hash
             **values,
         )
     )
