@@ -8,14 +8,14 @@ def simulated(seed: int, stds: tuple[float, float, float], shape: tuple[int, int
     """Scores with known stds of task, agent and judge; counts of runs and judgings differ."""
     generator = np.random.default_rng(seed)
     tasks, runs, judgings = shape
-    found: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, list[list[float]]] = {}
     for t in range(tasks):
         task = stds[0] * generator.normal()
-        found[f"t{t}"] = {}
-        for r in range(int(generator.integers(1, runs + 1))):
+        found[f"t{t}"] = []
+        for _ in range(int(generator.integers(1, runs + 1))):
             run = task + stds[1] * generator.normal()
             count = int(generator.integers(1, judgings + 1))
-            found[f"t{t}"][f"r{r}"] = list(run + stds[2] * generator.normal(size=count))
+            found[f"t{t}"].append(list(run + stds[2] * generator.normal(size=count)))
     return found
 
 
@@ -29,7 +29,7 @@ def test_the_parts_are_found_again_without_bias_though_counts_differ() -> None:
 
 
 def test_a_balanced_case_by_hand() -> None:
-    found = split({"a": {"1": [0.0, 0.2], "2": [0.4, 0.6]}, "b": {"1": [1.0, 1.2], "2": [1.4, 1.6]}})
+    found = split({"a": [[0.0, 0.2], [0.4, 0.6]], "b": [[1.0, 1.2], [1.4, 1.6]]})
     judge = 4 * 0.02 / 4
     agent = (0.16 - judge) / 2
     task = (2.0 - judge - 2 * agent) / 4
@@ -39,15 +39,15 @@ def test_a_balanced_case_by_hand() -> None:
 
 
 def test_an_estimate_below_zero_is_zero() -> None:
-    found = split({"a": {"1": [0.0, 1.0], "2": [1.0, 0.0]}})
+    found = split({"a": [[0.0, 1.0], [1.0, 0.0]]})
     assert (found.agent, found.judge, found.judge_share) == (0.0, 0.5, 1.0)
 
 
 def test_what_was_not_repeated_cannot_be_told() -> None:
-    once = split({"a": {"1": [0.1], "2": [0.3]}, "b": {"1": [0.7], "2": []}})
+    once = split({"a": [[0.1], [0.3]], "b": [[0.7], []]})
     assert (once.judge, once.judge_share, once.judge_in_agent) == (None, None, True)
     assert once.agent == pytest.approx(0.02)
-    single = split({"a": {"1": [0.1, 0.2]}})
+    single = split({"a": [[0.1, 0.2]]})
     assert (single.task, single.agent) == (None, None)
     assert single.judge == pytest.approx(0.005)
     assert split({}) == VarianceSplit(None, None, None, None, False, 0, 0, 0)

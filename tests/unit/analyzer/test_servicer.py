@@ -110,7 +110,7 @@ async def test_watching_ends_with_a_failure() -> None:
         (pb.FORMAT_JSON, b"{"),
         (pb.FORMAT_CSV, b"experiment,task"),
         (pb.FORMAT_PARQUET, b"PAR1"),
-        (pb.FORMAT_LATEX, b"\\begin{table}"),
+        (pb.FORMAT_LATEX, b"% Needs"),
     ],
 )
 async def test_every_format_is_made_of_what_has_ended(

@@ -27,6 +27,8 @@ from firetrial_analyzer.taxonomy.catalogue import ErrorType, FalsePositiveKind
 
 SCHEMA = "firetrial.runs/1"
 Row = Mapping[str, Any]
+# A run and the judgement that it was analysed with.
+Key = tuple[str, str]
 _TIME = pl.Datetime("us", "UTC")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -108,9 +110,14 @@ def row(item: AnalysedRun) -> Row:
     return {name: value for name, value in cells.items() if value is not None}
 
 
-def key(cells: Row) -> tuple[str, str]:
-    """What tells rows apart: the run and the judgement. The same twice is one."""
+def key(cells: Row) -> Key:
+    """What tells rows apart. The same twice is one."""
     return cells["run_id"], cells["judgement_id"]
+
+
+def key_of(item: AnalysedRun) -> Key:
+    """The key of its row."""
+    return item.run.run_id, item.judgement_id
 
 
 def frame(rows: Iterable[Row]) -> pl.DataFrame:

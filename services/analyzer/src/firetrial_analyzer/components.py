@@ -13,8 +13,8 @@ from itertools import chain
 
 from firetrial_analyzer.variance import moments
 
-# task → run → the scores that repeated judgings of that run gave
-Judgings = Mapping[str, Mapping[str, Sequence[float]]]
+# task → for each of its runs, the scores that judging it gave
+Judgings = Mapping[str, Sequence[Sequence[float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +38,29 @@ class VarianceSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Scores that share a run, a task or everything: their number, mean, and squared distances from it."""
+class _Task:
+    """The scores of one task: their number and mean, and the number of its runs.
+
+    `within` is the sum of squares within runs, `between` that of the runs within the task, and `sizes` the
+    sum of the squared numbers of scores of each run.
+    """
 
     n: int
     mean: float
-    squares: float
+    runs: int
+    within: float
+    between: float
+    sizes: int
 
 
 def split(judgings: Judgings) -> VarianceSplit:
     """The variance split of one agent's scores. Runs without a score and tasks without a run are left out."""
-    held = [[scores for scores in runs.values() if scores] for runs in judgings.values()]
-    tasks = [runs for runs in held if runs]
-    runs_of = [[_group(scores) for scores in runs] for runs in tasks]
-    task_groups = [_group(list(chain.from_iterable(runs))) for runs in tasks]
-    total, n_runs, n_tasks = sum(task.n for task in task_groups), sum(map(len, tasks)), len(tasks)
-    judge = _judge(runs_of) if total > n_runs else None
-    agent = _agent(runs_of, task_groups, judge or 0.0) if n_runs > n_tasks else None
-    task = _task(runs_of, task_groups, agent or 0.0, judge or 0.0) if n_tasks > 1 else None
+    held = [[scores for scores in runs if scores] for runs in judgings.values()]
+    tasks = [_task_of(runs) for runs in held if runs]
+    total, n_runs, n_tasks = sum(task.n for task in tasks), sum(task.runs for task in tasks), len(tasks)
+    judge = _judge(tasks) if total > n_runs else None
+    agent = _agent(tasks, judge or 0.0) if n_runs > n_tasks else None
+    task = _between_tasks(tasks, agent or 0.0, judge or 0.0) if n_tasks > 1 else None
     judge, agent, task = (None if part is None else max(0.0, part) for part in (judge, agent, task))
     noise = (agent or 0.0) + (judge or 0.0)
     return VarianceSplit(
@@ -70,37 +75,39 @@ def split(judgings: Judgings) -> VarianceSplit:
     )
 
 
-def _group(scores: Sequence[float]) -> _Group:
-    if len(scores) == 1:
-        return _Group(1, scores[0], 0.0)
-    return _Group(len(scores), *moments(scores))
+def _task_of(runs: Sequence[Sequence[float]]) -> _Task:
+    scores = list(chain.from_iterable(runs))
+    mean, squares = moments(scores)
+    if len(scores) == len(runs):
+        return _Task(len(scores), mean, len(runs), 0.0, squares, len(runs))
+    of_runs = [(len(run), *moments(run)) for run in runs]
+    within = math.fsum(own for _, _, own in of_runs)
+    between = math.fsum(n * (own - mean) ** 2 for n, own, _ in of_runs)
+    return _Task(len(scores), mean, len(runs), within, between, sum(n**2 for n, _, _ in of_runs))
 
 
-def _judge(runs_of: Sequence[Sequence[_Group]]) -> float:
+def _judge(tasks: Sequence[_Task]) -> float:
     """SS within runs / (N - R)."""
-    runs = list(chain.from_iterable(runs_of))
-    return math.fsum(run.squares for run in runs) / (sum(run.n for run in runs) - len(runs))
+    return math.fsum(task.within for task in tasks) / sum(task.n - task.runs for task in tasks)
 
 
-def _agent(runs_of: Sequence[Sequence[_Group]], tasks: Sequence[_Group], judge: float) -> float:
+def _agent(tasks: Sequence[_Task], judge: float) -> float:
     """From E[SS runs in tasks] = (R - T) judge + (N - sum of n_run^2 / n_task) agent."""
-    squares = math.fsum(
-        run.n * (run.mean - task.mean) ** 2 for runs, task in zip(runs_of, tasks, strict=True) for run in runs
-    )
-    total, n_runs = sum(task.n for task in tasks), sum(map(len, runs_of))
-    return (squares - (n_runs - len(tasks)) * judge) / (total - _run_sizes(runs_of, tasks))
+    squares = math.fsum(task.between for task in tasks)
+    noise = sum(task.runs - 1 for task in tasks) * judge
+    return (squares - noise) / (sum(task.n for task in tasks) - _run_sizes(tasks))
 
 
-def _task(runs_of: Sequence[Sequence[_Group]], tasks: Sequence[_Group], agent: float, judge: float) -> float:
+def _between_tasks(tasks: Sequence[_Task], agent: float, judge: float) -> float:
     """From E[SS tasks] = (T - 1) judge + (k - sum n_run^2 / N) agent + (N - sum n_task^2 / N) task."""
     total = sum(task.n for task in tasks)
     grand = math.fsum(task.n * task.mean for task in tasks) / total
     squares = math.fsum(task.n * (task.mean - grand) ** 2 for task in tasks)
-    per_run = sum(run.n**2 for runs in runs_of for run in runs) / total
+    per_run = sum(task.sizes for task in tasks) / total
     per_task = sum(task.n**2 for task in tasks) / total
-    noise = (len(tasks) - 1) * judge + (_run_sizes(runs_of, tasks) - per_run) * agent
+    noise = (len(tasks) - 1) * judge + (_run_sizes(tasks) - per_run) * agent
     return (squares - noise) / (total - per_task)
 
 
-def _run_sizes(runs_of: Sequence[Sequence[_Group]], tasks: Sequence[_Group]) -> float:
-    return math.fsum(run.n**2 / task.n for runs, task in zip(runs_of, tasks, strict=True) for run in runs)
+def _run_sizes(tasks: Sequence[_Task]) -> float:
+    return math.fsum(task.sizes / task.n for task in tasks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import takewhile
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ import polars as pl
 
 from firetrial_analyzer import columns, table
 from firetrial_analyzer.analysis import AnalysedRun, Judge
+from firetrial_analyzer.columns import Key
 from firetrial_analyzer.components import VarianceSplit, split
 from firetrial_analyzer.cost import AgentCost
 from firetrial_analyzer.cutoffs import Cutoff, published
@@ -46,8 +48,8 @@ def build(experiment: Experiment, analysed: Sequence[AnalysedRun], shown: int = 
     Raises INVALID where they are of several experiments or rival attempts of a slot.
     """
     rows = [columns.row(item) for item in analysed]
-    by_id = {row["run_id"]: item for row, item in zip(rows, analysed, strict=True)}
-    return Composer(columns.frame(rows), shown).report(experiment, by_id)
+    details = {columns.key(row): item for row, item in zip(rows, analysed, strict=True)}
+    return Composer(columns.frame(rows), shown).report(experiment, details)
 
 
 class Composer:
@@ -62,9 +64,9 @@ class Composer:
         self._most = shown
 
     @property
-    def wanted(self) -> list[str]:
-        """Ids of the runs whose details the report shows."""
-        return self._shown["run_id"].to_list()
+    def wanted(self) -> list[Key]:
+        """The runs whose details the report shows."""
+        return [columns.key(row) for row in self._shown.iter_rows(named=True)]
 
     @property
     def tasks(self) -> list[str]:
@@ -74,7 +76,7 @@ class Composer:
     def report(
         self,
         experiment: Experiment,
-        details: Mapping[str, AnalysedRun],
+        details: Mapping[Key, AnalysedRun],
         cutoffs: Mapping[str, Cutoff] = MappingProxyType({}),
     ) -> Report:
         """The report, with those of `details` that it wants; a run without details shows its row alone.
@@ -97,8 +99,8 @@ class Composer:
             model=experiment.model,
             tasks=tasks,
             judges=tuple(_judge(told) for told in table.judges(self._ended)),
-            started_at=min(self._attempts["started_at"].drop_nulls(), default=None),
-            ended_at=max(self._attempts["ended_at"].drop_nulls(), default=None),
+            started_at=_moment(self._attempts["started_at"].min()),
+            ended_at=_moment(self._attempts["ended_at"].max()),
             ended_runs=len(self._ended),
             expected_runs=max(experiment.expected_runs, len(self._ended)),
             agents=self._agents(scores.agents, spent, samples, experiment.probe),
@@ -111,7 +113,7 @@ class Composer:
                 for outcome, reason, runs in reasons.head(_MAX_REASONS).iter_rows()
             ),
             runs=tuple(
-                details.get(row["run_id"]) or AnalysedRun(columns.outcome(row))
+                details.get(columns.key(row)) or AnalysedRun(columns.outcome(row))
                 for row in self._shown.iter_rows(named=True)
             ),
             earlier_attempts=tuple(
@@ -149,6 +151,10 @@ class Composer:
             for score in scores
         ]
         return tuple(sorted(agents, key=lambda agent: (agent.agent == probe, *_rank(agent))))
+
+
+def _moment(found: object) -> datetime | None:
+    return found if isinstance(found, datetime) else None
 
 
 _NO_CLAIMS = ClaimCounts(0, 0, 0, 0, 0, 0, 0, 0)

@@ -1,14 +1,14 @@
 """What runs cost: time, memory, tokens, money. Unknown stays unknown and is counted."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firetrial_analyzer.outcomes import USAGE_FIELDS, RunOutcome, check, latest_attempts
-from firetrial_analyzer.scores import Mean, mean_of
+from firetrial_analyzer.scores import Mean, Values, existing, mean_of
+from firetrial_analyzer.variance import total
 
 # A field of `Usage` → what each run used, None where that is not known.
-Figures = Mapping[str, Sequence[float | None]]
+Figures = Mapping[str, Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,9 @@ def from_figures(agent: str, attempts: int, of_all: Figures, of_counted: Figures
     return AgentCost(agent, attempts, Spent(**spent), PerRun(**per_run))
 
 
-def _amount(name: str, figures: Sequence[float | None]) -> Amount:
-    known = [figure for figure in figures if figure is not None]
+def _amount(name: str, figures: Values) -> Amount:
+    known = existing(figures)
     unknown = len(figures) - len(known)
-    if not known:
+    if len(known) == 0:
         return Amount(None, 0, unknown)
-    total = max(known) if name == "max_rss_bytes" else math.fsum(known)
-    return Amount(total, len(known), unknown)
+    return Amount(float(known.max()) if name == "max_rss_bytes" else total(known), len(known), unknown)

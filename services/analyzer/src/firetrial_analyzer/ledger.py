@@ -18,9 +18,10 @@ from pydantic import TypeAdapter
 
 from firetrial_analyzer import columns
 from firetrial_analyzer.columns import Row, key
+from firetrial_analyzer.outcomes import Slot
 from firetrial_analyzer.parts import Parts
 from firetrial_analyzer.record import LARGEST, NO_PLAN, TAIL, Plan, ReportRecord, mixed
-from firetrial_analyzer.table import SLOT, attempts, latest
+from firetrial_analyzer.table import attempts, latest
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
@@ -106,22 +107,19 @@ class Ledger:
             await self._objects.put("results", _plan_key(row["experiment"]), _PLAN.dump_json(plan), _JSON)
         if await self._holds(record, *key(row)):
             return planned
-        slot = {name: row[name] for name in SLOT}
-        ends = not row["superseded"] and not await self._any(record, {**slot, "superseded": False})
+        ends = not row["superseded"] and not await self._has_ended(record, _slot(row))
         return planned.with_row(row, ends_slot=ends)
 
     async def _holds(self, record: ReportRecord, run_id: str, judgement_id: str | None) -> bool:
-        wanted = (
-            {"run_id": run_id} if judgement_id is None else {"run_id": run_id, "judgement_id": judgement_id}
-        )
-        return await self._any(record, wanted)
+        known = [row["judgement_id"] for row in record.tail if row["run_id"] == run_id]
+        for part in record.parts:
+            known += (await self._parts.index(part)).judgements.get(run_id, ())
+        return bool(known) if judgement_id is None else judgement_id in known
 
-    async def _any(self, record: ReportRecord, wanted: Row) -> bool:
-        """Whether some row has these values."""
-        if any(all(row[name] == value for name, value in wanted.items()) for row in record.tail):
+    async def _has_ended(self, record: ReportRecord, slot: Slot) -> bool:
+        if any(_slot(row) == slot and not row["superseded"] for row in record.tail):
             return True
-        parts = [await self._parts.get(part) for part in record.parts]
-        return any(not part.filter(**wanted).is_empty() for part in parts)
+        return any([slot in (await self._parts.index(part)).ended for part in record.parts])
 
     async def _replace(self, old: ReportRecord | None, new: ReportRecord) -> bool:
         """Puts `new` in the place of `old`; False where something else stands there by now."""
@@ -165,6 +163,10 @@ class Ledger:
             if error.reason is Reason.NOT_FOUND:
                 return NO_PLAN
             raise
+
+
+def _slot(row: Row) -> Slot:
+    return Slot(row["task"], row["agent"], row["repeat"])
 
 
 def _plan_key(experiment: str) -> str:

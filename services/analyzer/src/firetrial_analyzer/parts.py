@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from sys import intern
 
 import polars as pl
 
 from firetrial_analyzer.columns import COLUMNS, SCHEMA
+from firetrial_analyzer.outcomes import Slot
 from firetrial_analyzer.record import Part
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import sha256
@@ -17,6 +21,22 @@ from firetrial_kit.objects import Objects
 MEDIA_TYPE = "application/vnd.apache.parquet"
 # Rows that are kept in memory, some 500 bytes each.
 _HELD = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Run → its judgements, and the slots that have ended."""
+
+    judgements: Mapping[str, Sequence[str]]
+    ended: frozenset[Slot]
+
+
+def index(rows: pl.DataFrame) -> Index:
+    judgements: dict[str, list[str]] = defaultdict(list)
+    for run_id, judgement_id in rows.select("run_id", "judgement_id").iter_rows():
+        judgements[run_id].append(judgement_id)
+    slots = rows.filter(~pl.col("superseded")).select("task", "agent", "repeat").iter_rows()
+    return Index(judgements, frozenset(Slot(intern(task), intern(agent), n) for task, agent, n in slots))
 
 
 class Parts:
@@ -28,6 +48,7 @@ class Parts:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._held: OrderedDict[str, pl.DataFrame] = OrderedDict()
+        self._indices: dict[str, Index] = {}
 
     async def put(self, experiment_id: str, rows: pl.DataFrame) -> Part:
         """Stores `rows`; the same rows twice are stored once."""
@@ -36,6 +57,12 @@ class Parts:
         ref = await self._objects.put("results", uri, data, MEDIA_TYPE)
         self._keep(ref.uri, rows)
         return Part(ref, len(rows))
+
+    async def index(self, part: Part) -> Index:
+        """What `get` would find, for looking up single rows."""
+        if part.ref.uri not in self._indices:
+            self._indices[part.ref.uri] = index(await self.get(part))
+        return self._indices[part.ref.uri]
 
     async def get(self, part: Part) -> pl.DataFrame:
         """The rows of a part. Raises NOT_FOUND, or CORRUPT for what is no table of COLUMNS."""
@@ -50,7 +77,8 @@ class Parts:
     def _keep(self, uri: str, rows: pl.DataFrame) -> None:
         self._held[uri] = rows
         while sum(map(len, self._held.values())) > _HELD and len(self._held) > 1:
-            self._held.popitem(last=False)
+            uri, _ = self._held.popitem(last=False)
+            self._indices.pop(uri, None)
 
 
 def parquet(rows: pl.DataFrame) -> bytes:

@@ -16,7 +16,7 @@ import polars as pl
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import KEPT, Archive
-from firetrial_analyzer.columns import Row, row
+from firetrial_analyzer.columns import Key, Row, key_of, row
 from firetrial_analyzer.compose import SHOWN_RUNS, Composer
 from firetrial_analyzer.cutoffs import Cutoff, shipped
 from firetrial_analyzer.ledger import Ledger
@@ -54,6 +54,7 @@ class Reports:
         self._shown_runs = shown_runs
         self._rendering = asyncio.Lock()
         self._cache = _Cache()
+        self._details: dict[Key, AnalysedRun] = {}
 
     async def again(self, run: RunOutcome, judgement_id: str, plan: Plan) -> bool:
         """Whether the run is in with this judgement already; then it is announced again, and no more."""
@@ -166,7 +167,7 @@ class Reports:
     async def _report(self, record: ReportRecord, rows: pl.DataFrame) -> Report:
         composer = await asyncio.to_thread(Composer, rows, self._shown_runs)
         tasks = [await self._archive.task(task) for task in composer.tasks]
-        details = await self._archive.analyses(composer.wanted)
+        details = await self._detailed(composer.wanted)
         plan = record.plan
         experiment = Experiment(
             id=record.experiment_id,
@@ -177,8 +178,14 @@ class Reports:
             model=plan.model,
             probe=plan.probe,
         )
-        by_id = {item.run.run_id: item for item in details}
-        return await asyncio.to_thread(composer.report, experiment, by_id, self._cutoffs)
+        return await asyncio.to_thread(composer.report, experiment, details, self._cutoffs)
+
+    async def _detailed(self, wanted: Sequence[Key]) -> dict[Key, AnalysedRun]:
+        """What is known of these runs; what the report before had is at hand."""
+        missing = [run_id for run_id, judgement_id in wanted if (run_id, judgement_id) not in self._details]
+        found = {key_of(item): item for item in await self._archive.analyses(missing)}
+        self._details = {key: item for key in wanted if (item := found.get(key) or self._details.get(key))}
+        return self._details
 
 
 class _Cache:

@@ -11,8 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Slot, check, latest_attempts
-from firetrial_analyzer.variance import moments
+from firetrial_analyzer.variance import Array, moments
+
+# None, or NaN in an array, is a value that there is none of.
+Values = Sequence[float | None] | Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,9 @@ class Cell:
     `outcomes` counts them by the outcome that they ended with; None stands for slots that have not ended.
     """
 
-    precision: Sequence[float | None]
-    recall: Sequence[float | None]
-    f1: Sequence[float | None]
+    precision: Values
+    recall: Values
+    f1: Values
     outcomes: Mapping[Outcome | None, int]
 
 
@@ -109,11 +114,17 @@ class Scores:
     agents: tuple[AgentScore, ...]
 
 
-def mean_of(values: Sequence[float | None]) -> Mean:
-    """The mean of the values that exist; each None lowers the coverage and nothing else."""
-    known = [value for value in values if value is not None]
+def mean_of(values: Values) -> Mean:
+    """The mean of the values that exist; each that does not lowers the coverage and nothing else."""
+    known = existing(values)
     mean, std = _moments(known)
     return Mean(mean, std, len(known), len(values))
+
+
+def existing(values: Values) -> Array:
+    """The values that are neither None nor NaN."""
+    array = np.asarray(values, dtype=np.float64)
+    return array[~np.isnan(array)]
 
 
 def aggregate(runs: Sequence[RunOutcome], planned: Iterable[Slot] = ()) -> Scores:
@@ -169,8 +180,8 @@ def _over_tasks(cells: Sequence[Mean]) -> AgentMean:
     return AgentMean(mean, between, within, counted, total, len(means), len(cells))
 
 
-def _moments(values: Sequence[float]) -> tuple[float | None, float | None]:
-    if not values:
+def _moments(values: Sequence[float] | Array) -> tuple[float | None, float | None]:
+    if len(values) == 0:
         return None, None
     mean, squares = moments(values)
     return mean, math.sqrt(squares / len(values))

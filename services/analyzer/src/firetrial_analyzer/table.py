@@ -14,7 +14,7 @@ import polars as pl
 
 from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, NUMBERS, TRUTHS
 from firetrial_analyzer.components import Judgings
-from firetrial_analyzer.cost import AgentCost, from_figures
+from firetrial_analyzer.cost import AgentCost, Figures, from_figures
 from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
 from firetrial_analyzer.scores import Cell
 from firetrial_kit.errors import Fault, check
@@ -25,8 +25,9 @@ _COUNTED = pl.col("outcome").is_in([outcome.value for outcome in Outcome if outc
 
 def attempts(rows: pl.DataFrame) -> pl.DataFrame:
     """One row for each attempt, that of its latest judgement, ordered by slot and attempt."""
-    ordered = rows.sort("judged_at", "judgement_id", nulls_last=False)
-    return ordered.unique("run_id", keep="last").sort(*SLOT, "attempt", "run_id")
+    if rows["run_id"].n_unique() < len(rows):
+        rows = rows.sort("judged_at", "judgement_id", nulls_last=False).unique("run_id", keep="last")
+    return rows.sort(*SLOT, "attempt", "run_id")
 
 
 def latest(of_attempts: pl.DataFrame) -> pl.DataFrame:
@@ -60,17 +61,20 @@ def cells(ended: pl.DataFrame, planned: pl.DataFrame) -> dict[tuple[str, str], C
     """(task, agent) → what its slots came to; `planned` has the columns of SLOT."""
     columns = [_score(metric).alias(metric) for metric in METRICS]
     slots = planned.join(ended.select(*SLOT, "outcome", *columns), on=SLOT, how="full", coalesce=True)
-    grouped = slots.group_by("task", "agent").agg(*METRICS, pl.col("outcome"))
+    counts = [(pl.col("outcome") == outcome.value).sum().alias(outcome.value) for outcome in Outcome]
+    pending = pl.col("outcome").is_null().sum().alias("pending")
+    grouped = slots.group_by("task", "agent").agg(*METRICS, *counts, pending)
+    values = [[cell.to_numpy() for cell in grouped[metric]] for metric in METRICS]
     return {
-        (cell["task"], cell["agent"]): Cell(
-            cell["precision"], cell["recall"], cell["f1"], _counts(cell["outcome"])
+        (cell["task"], cell["agent"]): Cell(precision, recall, f1, _outcomes(cell))
+        for cell, precision, recall, f1 in zip(
+            grouped.drop(METRICS).iter_rows(named=True), *values, strict=True
         )
-        for cell in grouped.iter_rows(named=True)
     }
 
 
-def _counts(outcomes: Sequence[str | None]) -> dict[Outcome | None, int]:
-    return {outcome: outcomes.count(outcome and outcome.value) for outcome in (*Outcome, None)}
+def _outcomes(cell: Mapping[str, int]) -> dict[Outcome | None, int]:
+    return {outcome: cell[outcome.value if outcome else "pending"] for outcome in (*Outcome, None)}
 
 
 def grid(tasks: Sequence[str], agents: Sequence[str], repeats: int) -> pl.DataFrame:
@@ -84,17 +88,20 @@ def grid(tasks: Sequence[str], agents: Sequence[str], repeats: int) -> pl.DataFr
 
 def costs(of_attempts: pl.DataFrame, ended: pl.DataFrame) -> tuple[AgentCost, ...]:
     """Cost per agent, ordered by agent."""
-    counted = dict(_figures(ended.filter(_COUNTED)))
-    nothing: Mapping[str, Any] = dict.fromkeys(USAGE_FIELDS, ())
+    counted = _figures(ended.filter(_COUNTED))
+    nothing: Figures = dict.fromkeys(USAGE_FIELDS, ())
     return tuple(
-        from_figures(agent, figures["attempts"], figures, counted.get(agent, nothing))
-        for agent, figures in _figures(of_attempts)
+        from_figures(agent, len(figures["usd"]), figures, counted.get(agent, nothing))
+        for agent, figures in sorted(_figures(of_attempts).items())
     )
 
 
-def _figures(rows: pl.DataFrame) -> list[tuple[str, Mapping[str, Any]]]:
-    grouped = rows.group_by("agent").agg(*USAGE_FIELDS, pl.len().alias("attempts")).sort("agent")
-    return [(agent["agent"], agent) for agent in grouped.iter_rows(named=True)]
+def _figures(rows: pl.DataFrame) -> dict[str, Figures]:
+    figures = rows.select("agent", *(pl.col(name).cast(pl.Float64) for name in USAGE_FIELDS))
+    return {
+        agent: {name: held[name].to_numpy() for name in USAGE_FIELDS}
+        for (agent,), held in figures.partition_by("agent", as_dict=True).items()
+    }
 
 
 def f1_samples(ended: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
@@ -107,14 +114,14 @@ def f1_samples(ended: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
 
 
 def judgings(ended: pl.DataFrame) -> dict[str, Judgings]:
-    """Agent → task → run → F1 of each time that it was judged, or the one that it counts with."""
-    scored = ended.select("agent", "task", "run_id", "judgings", f1=_score("f1")).drop_nulls("f1")
+    """Agent → task → for each run, F1 of each time that it was judged, or the one that it counts with."""
+    scored = ended.select("agent", "task", "judgings", f1=_score("f1")).drop_nulls("f1")
     several = pl.col("judgings").list.len() > 1
     turns = pl.when(several).then("judgings").otherwise(pl.concat_list("f1"))
-    grouped = scored.with_columns(turns=turns).group_by("agent", "task").agg("run_id", "turns")
-    found: dict[str, dict[str, Mapping[str, Sequence[float]]]] = defaultdict(dict)
-    for agent, task, runs, turns_ in grouped.iter_rows():
-        found[agent][task] = dict(zip(runs, turns_, strict=True))
+    grouped = scored.with_columns(turns=turns).group_by("agent", "task").agg("turns").sort("agent", "task")
+    found: dict[str, dict[str, Sequence[Sequence[float]]]] = defaultdict(dict)
+    for agent, task, runs in grouped.iter_rows():
+        found[agent][task] = runs
     return dict(found)
 
 

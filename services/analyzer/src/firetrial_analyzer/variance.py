@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Sample = Mapping[str, Sequence[float]]
 Array = NDArray[np.float64]
 _AT_ONCE = 1_000_000
+_MANY = 1000
 # Means of so many values are drawn from their normal limit instead of by resampling.
 NORMAL_FROM = 100
 
@@ -41,13 +42,16 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(count, mean, math.sqrt(squares / count), sample)
 
 
-def moments(values: Sequence[float]) -> tuple[float, float]:
-    """Mean, and sum of the squared distances from it, of at least one value.
+def moments(values: Sequence[float] | Array) -> tuple[float, float]:
+    """Mean, and sum of the squared distances from it, of at least one value."""
+    array = np.asarray(values, dtype=np.float64)
+    mean = total(array) / len(array)
+    return mean, total(np.square(array - mean))
 
-    fsum is exact, so the same values in another order give the same bits.
-    """
-    mean = math.fsum(values) / len(values)
-    return mean, math.fsum(np.square(np.asarray(values, dtype=np.float64) - mean).tolist())
+
+def total(values: Array) -> float:
+    """The sum, with the same bits in whatever order the values come: exact, or of many values sorted ones."""
+    return math.fsum(values.tolist()) if len(values) < _MANY else float(np.sort(values).sum())
 
 
 @dataclass(frozen=True, slots=True)
