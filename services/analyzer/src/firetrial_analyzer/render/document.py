@@ -4,14 +4,18 @@ import json
 from functools import cache
 
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
 from firetrial_analyzer.report import Report
 
 
 def json_text(report: Report) -> str:
     """Lone surrogates, which no UTF-8 can carry, become U+FFFD."""
-    text = json.dumps(_adapter().dump_python(report, mode="json"), ensure_ascii=False, indent=1)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
+    try:
+        return _adapter().dump_json(report, indent=1).decode() + "\n"
+    except PydanticSerializationError:
+        text = json.dumps(_adapter().dump_python(report, mode="json"), ensure_ascii=False, indent=1)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") + "\n"
 
 
 def from_json(text: str | bytes) -> Report:
