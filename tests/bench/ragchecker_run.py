@@ -8,6 +8,7 @@ Standard input is [{"question", "truth", "conclusion"}, …]; the last line of s
 and stands in here as empty modules where it is not installed.
 """
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -56,13 +57,10 @@ class _Absent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def main(url: str, batch: int) -> None:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # no look at the network for prices
     sys.meta_path.append(_Absent())  # asked last: what is installed is used
-    from ragchecker import RAGChecker, RAGResults  # noqa: PLC0415
-    from ragchecker.container import RAGResult  # noqa: PLC0415
-    from ragchecker.metrics import overall_metrics  # noqa: PLC0415
-
-    results = RAGResults(
+    rag: Any = importlib.import_module("ragchecker")
+    results = rag.RAGResults(
         [
-            RAGResult(
+            rag.container.RAGResult(
                 query_id=str(n),
                 query=row["question"],
                 gt_answer=row["truth"],
@@ -72,7 +70,7 @@ def main(url: str, batch: int) -> None:
             for n, row in enumerate(json.load(sys.stdin))
         ]
     )
-    checker = RAGChecker(
+    checker = rag.RAGChecker(
         extractor_name="openai/scripted",
         checker_name="openai/scripted",
         extractor_api_base=url,
@@ -82,7 +80,7 @@ def main(url: str, batch: int) -> None:
         openai_api_key="none",
     )
     began = time.monotonic()
-    metrics = checker.evaluate(results, overall_metrics)[overall_metrics]
+    metrics = checker.evaluate(results, "overall_metrics")["overall_metrics"]
     told = {
         "seconds": time.monotonic() - began,
         "precision": metrics["precision"],

@@ -1,0 +1,210 @@
+"""A finished run judged again under other configurations, over four processes, a broker and an S3 server."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+
+import nats
+import pytest
+
+from firetrial.judge.v1.judgement_pb2 import Judgement
+from firetrial.plan.v1.plan_pb2 import JudgeConfig
+from firetrial.runner.v1 import run_pb2
+from firetrial_client import AsyncFiretrial, FiretrialError, Reason, make_plan
+from firetrial_kit import events
+from firetrial_kit.s3 import S3Objects
+from support import servers
+from support.agents import register
+from support.cluster import Cluster, cluster
+from support.scripted_models import Reply, Request, ScriptedModels, answer, claim_ids
+
+pytestmark = [pytest.mark.needs("nats-server", "weed", "bwrap"), pytest.mark.timeout(300)]
+OFFLINE_SETS = JudgeConfig(backend=JudgeConfig.BACKEND_OFFLINE, mode=JudgeConfig.MODE_SET)
+BY_MODEL = JudgeConfig(backend=JudgeConfig.BACKEND_MODEL)
+LABELS = b"""id,reference,claim,label
+1,Noise hurts.,Noise hurts.,entailed
+2,Noise hurts.,Noise helps.,contradicted
+"""
+
+
+def entailing(request: Request) -> Reply:
+    """Every sentence is a claim, and every claim is entailed."""
+    if ids := claim_ids(request.prompt):
+        given = [{"id": id_, "verdict": "ENTAILED", "rationale": "so", "evidence": ""} for id_ in ids]
+        return answer({"verdicts": given})
+    said = re.findall(r"[A-Z][^.\n]* is faster [^.\n]*\.", request.prompt)
+    return answer(
+        {
+            "claims": [
+                {"quote": s, "text": s, "kind": "comparative", "repeats": 0} for s in dict.fromkeys(said)
+            ]
+        }
+    )
+
+
+@dataclass(frozen=True)
+class System:
+    cluster: Cluster
+    models: ScriptedModels
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3) -> Iterator[System]:
+    """Four processes, and a model that the judge can ask."""
+    folder = tmp_path_factory.mktemp("again")
+    asyncio.run(S3Objects(s3_server.url, *s3_server.keys["admin"]).ensure_buckets())
+    with servers.nats_server(folder / "nats") as nats_url, ScriptedModels(entailing) as models:
+        environ = {"FIRETRIAL_JUDGE_MODEL_URL": models.base_url, "FIRETRIAL_JUDGE_MODEL_NAME": "scripted"}
+        with cluster(folder, nats_url, s3_server, **environ) as found:
+            yield System(found, models)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An experiment that has ended: its id, two scored runs, and one without a conclusion."""
+
+    experiment_id: str
+    scored: tuple[run_pb2.Run, ...]
+    silent: run_pb2.Run
+
+
+async def experiment(client: AsyncFiretrial, study: Path) -> Ended:
+    agents = [await register(client, name) for name in ("right", "silent")]
+    plan = make_plan(agents, repeats=2, judge="offline")
+    submitted = await client.submit_paper(study, plan=plan)
+    async for _ in client.watch_runs(submitted.experiment_id, timeout=120, appear=30):
+        pass
+    runs = [run async for run in client.list_runs(submitted.experiment_id)]
+    scored = tuple(run for run in runs if run.outcome == run_pb2.OUTCOME_SCORED)
+    silent = next(run for run in runs if run.outcome == run_pb2.OUTCOME_AGENT_FAILED)
+    return Ended(submitted.experiment_id, scored, silent)
+
+
+async def watched(client: AsyncFiretrial, experiment_id: str, count: int) -> list[Judgement]:
+    """The first so many judgements of a watch."""
+    found: list[Judgement] = []
+    async with aclosing(client.watch_judgements(experiment_id, timeout=60)) as watching:
+        async for judgement in watching:
+            found.append(judgement)
+            if len(found) == count:
+                return found
+    raise AssertionError("the watch ended")
+
+
+async def announced(nats_url: str, run_id: str) -> int:
+    """How often the judge has told of a run."""
+    connection = await nats.connect(nats_url)
+    try:
+        subject = events.subject("judge", "run_judged", run_id)
+        told = await connection.jetstream().stream_info(events.EVENTS, subjects_filter=subject)
+        return sum((told.state.subjects or {}).values())
+    finally:
+        await connection.close()
+
+
+async def refusal(work: object) -> FiretrialError:
+    with pytest.raises(FiretrialError) as caught:
+        await work  # type: ignore[misc]
+    return caught.value
+
+
+async def test_a_run_is_judged_again_and_its_own_judgement_stays(system: System, study: Path) -> None:
+    async with AsyncFiretrial(system.cluster.endpoints) as client:
+        ended = await experiment(client, study)
+        run, other = ended.scored
+        own = await client.get_judgement(run_id=run.id)
+        assert own.config.backend == JudgeConfig.BACKEND_OFFLINE
+
+        by_sets = await client.judge_run(run.id, config=OFFLINE_SETS)
+        assert (by_sets.run_id, by_sets.config.mode) == (run.id, JudgeConfig.MODE_SET)
+        assert by_sets.pairs
+        asked = len(system.models.requests)
+        by_model = await client.judge_run(run.id, config=BY_MODEL)
+        # Claims and all verdicts: the conclusion is the truth word for word, and one text is read once.
+        assert len(system.models.requests) == asked + 2
+        assert by_model.scores.f1 == 1.0
+        assert (by_model.usage.calls, by_model.usage.cache_hits) == (2, 1)
+        assert await client.judge_run(run.id, config=BY_MODEL) == by_model
+        second = await client.judge_run(other.id, config=BY_MODEL)
+        # The same text again: claims and verdicts are in the cache.
+        assert len(system.models.requests) == asked + 2
+        assert (second.id != by_model.id, second.usage.calls) == (True, 0)
+
+        assert await client.get_judgement(run_id=run.id) == own
+        for judgement in (own, by_sets, by_model, second):
+            assert await client.get_judgement(judgement.id) == judgement
+        assert len({own.config_hash, by_sets.config_hash, by_model.config_hash}) == 3
+        listed = [judgement async for judgement in client.list_judgements()]
+        assert len(listed) == len({judgement.id for judgement in listed})
+        of_run = {judgement.id: judgement for judgement in listed if judgement.run_id == run.id}
+        assert of_run == {j.id: j for j in (own, by_sets, by_model)}
+        seen = await watched(client, ended.experiment_id, 5)
+        assert {j.id for j in seen} == {j.id for j in listed if j.run_id in {run.id, other.id}}
+
+        # Nothing more was announced than the run's own judgement, and the run is what it was.
+        assert await client.get_run(run.id) == run
+        assert await announced(system.cluster.nats_url, run.id) == 1
+
+        system.cluster.kill("judge")
+        system.cluster.start("judge")
+        assert await client.judge_run(run.id, config=BY_MODEL) == by_model
+        assert await client.get_judgement(run_id=run.id) == own
+        assert len(system.models.requests) == asked + 2
+
+
+async def test_a_watch_tells_each_judgement_as_it_is_made(system: System, study: Path) -> None:
+    async with AsyncFiretrial(system.cluster.endpoints) as client:
+        ended = await experiment(client, study)
+        watching = asyncio.create_task(watched(client, ended.experiment_id, 3))
+        assert len(await watched(client, ended.experiment_id, 2)) == 2
+        made = await client.judge_run(ended.scored[0].id, config=OFFLINE_SETS)
+        assert (await watching)[-1] == made
+
+
+async def test_what_cannot_be_judged_again_is_refused_with_the_reason(system: System, study: Path) -> None:
+    async with AsyncFiretrial(system.cluster.endpoints) as client:
+        ended = await experiment(client, study)
+        run = ended.scored[0]
+        for work in (
+            client.judge_run("r-none"),
+            client.get_judgement("j-none"),
+            client.get_judgement(run_id="r-none"),
+            client.get_judgement(run_id=ended.silent.id),
+        ):
+            assert (await refusal(work)).reason == Reason.NOT_FOUND
+        missing = await refusal(client.judge_run("r-none"))
+        assert [fault.field for fault in missing.faults] == ["run_id"]
+        silent = await refusal(client.judge_run(ended.silent.id, config=OFFLINE_SETS))
+        assert (silent.reason, "left no conclusion" in silent.message) == (Reason.PRECONDITION, True)
+        unpriced = await refusal(
+            client.judge_run(run.id, config=JudgeConfig(max_cost_usd=1.0, model="scripted"))
+        )
+        assert (unpriced.reason, "FIRETRIAL_JUDGE_PRICES" in unpriced.message) == (Reason.PRECONDITION, True)
+        bad = JudgeConfig(backend=JudgeConfig.BACKEND_OFFLINE, model="m", judge_repeats=99)
+        faulty = await refusal(client.judge_run(run.id, config=bad))
+        assert faulty.reason == Reason.INVALID
+        assert {fault.field for fault in faulty.faults} == {"judge.judge_repeats", "judge.model"}
+        before = [judgement.id async for judgement in client.list_judgements()]
+        assert len(before) == len(set(before))
+
+
+async def test_a_calibration_speaks_for_the_judgements_made_after_it(system: System, study: Path) -> None:
+    sets_twice = JudgeConfig(backend=JudgeConfig.BACKEND_OFFLINE, mode=JudgeConfig.MODE_SET, judge_repeats=2)
+    async with AsyncFiretrial(system.cluster.endpoints) as client:
+        ended = await experiment(client, study)
+        first, second = ended.scored
+        before = await client.judge_run(first.id, config=sets_twice)
+        assert before.calibration_id == (await client.describe_judge(sets_twice)).calibration_id == ""
+        made = await client.calibrate(LABELS, config=sets_twice)
+        described = await client.describe_judge(sets_twice)
+        after = await client.judge_run(second.id, config=sets_twice)
+        assert after.calibration_id == described.calibration_id == made.id
+        assert after.config_hash == described.config_hash == made.config_hash == before.config_hash
+        assert await client.judge_run(first.id, config=sets_twice) == before
+        drifted = await client.judge_run(second.id, config=OFFLINE_SETS)
+        assert (drifted.calibration_id, list(drifted.flags)) == ("", ["judge_drift"])
