@@ -11,15 +11,18 @@ import json
 import os
 import re
 import stat
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from pathlib import Path
 
 from firetrial.runner.v1 import runner_service_pb2 as pb
+from firetrial_client.errors import Fault, invalid
 
 MAX_FILES = 20_000
 MAX_DEPTH = 16
+MAX_REPEATS = 100
 MAX_FILE = 2 * 1024**3
 MAX_ATIF = 32 * 1024**2
 _HEAD = 4096
@@ -76,21 +79,29 @@ class Elsewhere:
 def find(root: Path, *, form: str = "", agent: str = "", model: str = "") -> list[Elsewhere]:
     """The runs in a file or a folder, in the order of their paths; what is told by hand counts most.
 
-    Links are not followed. Files that cannot be taken are there too, with their faults.
+    Links are not followed. Files that cannot be taken are there too, with their faults. Raises INVALID for
+    more than 20,000 files.
     """
     told = Elsewhere(root, form, family(agent), model)
-    return [_looked_at(path, root, told) for path in _files(root)]
+    files = list(islice(_files(root), MAX_FILES + 1))
+    if len(files) > MAX_FILES:
+        cure = f"holds more than {MAX_FILES} logs: import its folders one by one"
+        raise invalid("the import", [Fault("path", cure)])
+    return [_looked_at(path, root, told) for path in files]
 
 
 def placed(
-    found: Iterable[Elsewhere], tasks: Collection[tuple[str, str]], chosen: Mapping[str, str]
+    found: Iterable[Elsewhere],
+    tasks: Collection[tuple[str, str]],
+    chosen: Mapping[str, str],
+    first_repeat: int = 1,
 ) -> list[Elsewhere]:
     """The runs with the id of their task here and their repeat.
 
     `tasks` are (id, slug) of the tasks there are; `chosen` maps names to ids, "" those without another.
-    Runs of one task, agent and model are repeats of one another, in the order given.
+    Runs of one task, agent and model are repeats of one another, in the order given, from `first_repeat` on.
     """
-    repeats: Counter[tuple[str, str]] = Counter()
+    repeats: defaultdict[tuple[str, str], Iterator[int]] = defaultdict(lambda: count(first_repeat))
     return [_numbered(_with_task(run, tasks, chosen), repeats) for run in found]
 
 
@@ -103,16 +114,10 @@ def _files(root: Path) -> Iterator[Path]:
     if not root.is_dir():
         yield root
         return
-    count = 0
     for folder, folders, names in os.walk(root, followlinks=False):
         deep = len(Path(folder).relative_to(root).parts) >= MAX_DEPTH
         folders[:] = [] if deep else sorted(folders)
-        for name in sorted(names):
-            if _NAMES.fullmatch(name):
-                count += 1
-                if count > MAX_FILES:
-                    return
-                yield Path(folder, name)
+        yield from (Path(folder, name) for name in sorted(names) if _NAMES.fullmatch(name))
 
 
 def _looked_at(path: Path, root: Path, told: Elsewhere) -> Elsewhere:
@@ -226,14 +231,13 @@ def _with_task(run: Elsewhere, tasks: Collection[tuple[str, str]], chosen: Mappi
     return replace(run, faults=(*run.faults, fault))
 
 
-def _numbered(run: Elsewhere, repeats: Counter[tuple[str, str]]) -> Elsewhere:
+def _numbered(run: Elsewhere, repeats: Mapping[tuple[str, str], Iterator[int]]) -> Elsewhere:
     if run.faults:
         return run
-    key = (run.task_id, run.agent_id)
-    repeats[key] += 1
-    if repeats[key] > 100:
-        return replace(run, faults=("is more than the 100th repeat of one task and agent",))
-    return replace(run, repeat=repeats[key])
+    repeat = next(repeats[run.task_id, run.agent_id])
+    if repeat > MAX_REPEATS:
+        return replace(run, faults=(f"is beyond repeat {MAX_REPEATS} of its task and agent",))
+    return replace(run, repeat=repeat)
 
 
 def _plain(name: str) -> str:

@@ -31,9 +31,12 @@ def import_group() -> None:
 @click.argument("path", type=click.Path(path_type=Path, exists=True))
 @click.option("--task", multiple=True, metavar="[NAME=]ID", help="The task, of all or of those of a name.")
 @click.option("--experiment", default="", metavar="ID", help="Join this one; default: one of its own.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="", help="How files are read.")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="How the files are to be read.")
 @click.option("--agent", default="", metavar="NAME", help="Whose runs they are, where the files do not say.")
 @click.option("--model", default="", metavar="NAME", help="Its model, where the files do not say.")
+@click.option(
+    "--first-repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Where repeats begin."
+)
 @click.option("--judge", type=click.Choice(["offline", "model"]), help="Default: as the judge is set up.")
 @click.option("--judge-model", default="", metavar="MODEL", help="The model that judges.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and what is wrong, and do nothing.")
@@ -44,9 +47,10 @@ def import_runs(
     *,
     task: tuple[str, ...],
     experiment: str,
-    form: str,
+    form: str | None,
     agent: str,
     model: str,
+    first_repeat: int,
     judge: str | None,
     judge_model: str,
     dry_run: bool,
@@ -59,7 +63,8 @@ def import_runs(
     chosen = dict(_named(option) for option in task)
     with app.client() as client:
         tasks = [(one.id, one.id.removesuffix(f"-{one.version}")) for one in client.list_tasks()]
-        found = elsewhere.placed(elsewhere.find(path, form=form, agent=agent, model=model), tasks, chosen)
+        found = elsewhere.find(path, form=form or "", agent=agent, model=model)
+        found = elsewhere.placed(found, tasks, chosen, first_repeat)
         config = make_judge(judge or "", judge_model)
         good = [run for run in found if not run.faults]
         slip = _slip(client, good, experiment, make_plan(["-"], judge=config)) if good else Slip()
