@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from firetrial_client import submissions
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.output import columns, fields, show_json, when
 from firetrial_client.cli.report import write
@@ -84,6 +85,34 @@ def list_releases(app: App) -> None:
         ("RELEASE", "CREATED", "TASKS", "CHECKSUM", "DESCRIPTION"),
         ((r.name, when(r.created_at), len(r.tasks), r.checksum[:12], r.description) for r in found),
     )
+
+
+@releases.command("submit")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--dry-run", is_flag=True, help="Only say what is wrong.")
+@answering
+def submit(app: App, folder: Path, *, dry_run: bool) -> None:
+    """Hand in runs that were made elsewhere: FOLDER holds bundle.json and the files that it names.
+
+    They are judged by the release's judge, and stand on its leaderboard with where they come from.
+    """
+    submission = submissions.read(folder)
+    with app.client() as client:
+        release = client.get_release(submission.release)
+        submissions.check_against(submission, release)
+        slip = submission.slip(release)
+        taken = (
+            [] if dry_run else [client.import_run(run.path, run.header, slip=slip) for run in submission.runs]
+        )
+    lacking = submissions.missing(submission, release)
+    if app.json:
+        told = {"experiment_id": slip.experiment_id, "runs": [run.id for run in taken], "missing": lacking}
+        show_json({**told, "dry_run": dry_run})
+        return
+    word = "would be taken" if dry_run else "taken"
+    click.echo(f"{len(submission.runs)} runs {word} into {slip.experiment_id}")
+    if lacking:
+        click.echo(f"{lacking} runs are missing: the submission gets no rank", err=True)
 
 
 @click.command()
