@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, BinaryIO, Self
+from io import BufferedIOBase
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -328,7 +329,7 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _write(to: BinaryIO, reply: Reply) -> None:
+def _write(to: BufferedIOBase, reply: Reply) -> None:
     """The body, or the events in chunks."""
     if reply.events is None:
         to.write(reply.body[: reply.cut_at])

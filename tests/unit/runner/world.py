@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.bus import Consumer
+from firetrial_kit.clock import Clock
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
 from firetrial_runner.agent import AgentDefinition
 from firetrial_runner.agents import Agents
@@ -23,6 +24,7 @@ from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
+from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
 from firetrial_runner.metrics import RunnerMetrics
@@ -31,6 +33,7 @@ from firetrial_runner.reaper import Reaper
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
+from firetrial_runner.sandbox.port import Sandbox
 from firetrial_runner.servicer import RunnerServicer
 
 Program = Callable[[Inside], Awaitable[int]]
@@ -81,8 +84,9 @@ class World:
     bus: InMemoryBus = field(default_factory=InMemoryBus)
     state: InMemoryState = field(default_factory=InMemoryState)
     objects: InMemoryObjects = field(default_factory=InMemoryObjects)
-    clock: ManualClock = field(default_factory=ManualClock)
-    sandbox: FakeSandbox = field(default_factory=lambda: FakeSandbox(PROGRAMS))
+    clock: Clock = field(default_factory=ManualClock)
+    sandbox: Sandbox = field(default_factory=lambda: FakeSandbox(PROGRAMS))
+    doors: Doors | None = None
     books: Books = field(init=False)
     presence: Presence = field(init=False)
     dispatch: Dispatch = field(init=False)
@@ -100,7 +104,14 @@ class World:
         announce = Announcer(self.bus, self.clock)
         lease = self.presence.lease
         execution = Execution(
-            self.sandbox, self.books.agents, self.objects, self.clock, self.work_dir, lease, DEFAULT
+            self.sandbox,
+            self.books.agents,
+            self.objects,
+            self.clock,
+            self.work_dir,
+            lease,
+            DEFAULT,
+            self.doors,
         )
         self.dispatch = Dispatch(
             self.books, self.objects, announce, self.clock, metrics, log, lease, TTL_S, execution.run
@@ -147,7 +158,8 @@ class World:
 
     async def task(self, id_: str = "task-1", **fields: object) -> str:
         """Put a task as the parser does."""
-        task = task_pb2.Task(id=id_, instruction=f"instruction of {id_}", **fields)  # type: ignore[arg-type]
+        told = {"id": id_, "instruction": f"instruction of {id_}", **fields}
+        task = task_pb2.Task(**told)  # type: ignore[arg-type]
         await self.objects.put(
             "runs", f"tasks/{id_}/task.json", MessageToJson(task).encode(), "application/json"
         )

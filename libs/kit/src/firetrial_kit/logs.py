@@ -40,6 +40,13 @@ def _mask(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping
     return event
 
 
+def _hide(_: object, __: str, line: str) -> str:
+    """The rendered line, for secrets that lie deeper in it."""
+    for secret in _hidden:
+        line = line.replace(secret, MASK)
+    return line
+
+
 def configure(level: str = "info", stream: TextIO | None = None) -> None:
     """Send the logs of this process to `stream` (standard error by default), from `level` on."""
     structlog.configure(
@@ -50,6 +57,7 @@ def configure(level: str = "info", stream: TextIO | None = None) -> None:
             structlog.processors.format_exc_info,
             _mask,
             structlog.processors.JSONRenderer(ensure_ascii=False),
+            _hide,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(stream or sys.stderr),

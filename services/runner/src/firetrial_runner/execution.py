@@ -141,7 +141,7 @@ class Execution:
             lease=self.lease,
             argv=attempt.agent.command,
             workspace=place.files,
-            env=_environment(run),
+            env={**place.env, **_environment(run)},
             read_only={workspace.AGENT: place.bundle},
             limits=limits,
             gateway=attempt.door,

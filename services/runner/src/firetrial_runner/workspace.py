@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 
 from firetrial_runner import archive, conclusion
+from firetrial_runner.sandbox.port import WORKSPACE
 
 INSTRUCTION = "instruction.txt"
 DATA = "data"
 AGENT = "/agent"
 """Where the agent finds its own files."""
+_MODULES = ("utils/__init__.py", "utils/llm_inference.py")
+_GIVEN = frozenset({DATA, INSTRUCTION, *_MODULES, "utils/__pycache__"})
+"""What the agent was given: no artifacts of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """`folder` is the run's own; the agent sees `files` as its workspace and `bundle` read-only."""
+    """`folder` is the run's own; the agent sees `files` as its workspace and `bundle` read-only.
+
+    `env` is what the agent's environment has to say of what lies there.
+    """
 
     folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def files(self) -> Path:
@@ -42,15 +52,28 @@ class Left:
 
 def prepare(folder: Path, instruction: str, data: Path | None, bundle: Path | None) -> Workspace:
     """Make the workspace in `folder`, which must not exist, from tars. Raises INVALID for a bad tar."""
-    workspace = Workspace(folder)
+    provides = "utils.llm_inference" in instruction
+    # Scripts import it from wherever in the workspace they lie.
+    workspace = Workspace(folder, {"PYTHONPATH": WORKSPACE} if provides else {})
     workspace.files.mkdir(parents=True, mode=0o755)
     workspace.bundle.mkdir(mode=0o755)
     (workspace.files / INSTRUCTION).write_text(instruction)
+    if provides:
+        _provide(workspace.files)
     if data is not None:
         archive.unpack(data, workspace.files / DATA, archive.DATA)
     if bundle is not None:
         archive.unpack(bundle, workspace.bundle, archive.BUNDLE)
     return workspace
+
+
+def _provide(files: Path) -> None:
+    """The module that calls models, for tasks that say it is there."""
+    for name in _MODULES:
+        path = files / name
+        path.parent.mkdir(exist_ok=True)
+        source = resources.files("firetrial_runner.provided").joinpath(path.name)
+        path.write_bytes(source.read_bytes())
 
 
 def collect(workspace: Workspace, said: conclusion.Conclusion | None) -> Left:
@@ -59,7 +82,7 @@ def collect(workspace: Workspace, said: conclusion.Conclusion | None) -> Left:
     names = " or ".join(conclusion.FILES)
     why_none = "" if found else f"no {names} with text in it, and no text after {conclusion.MARK!r}"
     tar = workspace.folder / "artifacts.tar"
-    packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, frozenset({DATA, INSTRUCTION}))
+    packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, _GIVEN)
     return Left(found, why_none, tar, packed)
 
 

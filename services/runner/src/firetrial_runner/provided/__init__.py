@@ -1,0 +1,1 @@
+"""Files that tasks expect to find in their workspace."""
