@@ -67,7 +67,7 @@ def test_a_very_long_text_is_cut_with_a_mark(form: Format) -> None:
 def test_a_markdown_table_keeps_its_columns(text: str) -> None:
     shown = render(hostile(text), Format.MARKDOWN).decode()
     tables = [block.splitlines() for block in shown.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 7
+    assert len(tables) == 8
     for table in tables:
         bars = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in table}
         assert len(bars) == 1, table

@@ -16,6 +16,7 @@ from firetrial_analyzer.columns import Key
 from firetrial_analyzer.components import VarianceSplit, split
 from firetrial_analyzer.cost import AgentCost
 from firetrial_analyzer.cutoffs import Cutoff, published
+from firetrial_analyzer.distributions import Distributions, distributions
 from firetrial_analyzer.memory import Memory, Origin, memory
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.pareto import front, offers
@@ -33,6 +34,7 @@ from firetrial_analyzer.report import (
     Uncounted,
 )
 from firetrial_analyzer.scores import AgentScore, TaskScore, from_cells
+from firetrial_analyzer.taxonomy.catalogue import load
 from firetrial_analyzer.variance import Sample
 from firetrial_analyzer.variation import comparisons, needed, passes, variation
 
@@ -124,8 +126,14 @@ class Composer:
                 max(0, len(self._earlier) - self._most),
                 max(0, len(reasons) - _MAX_REASONS),
             ),
+            errors=self._errors(experiment.probe),
             memory=_memory(experiment, tasks, scores.tasks, cutoffs),
         )
+
+    def _errors(self, probe: str) -> Distributions | None:
+        taxonomy = load()
+        found = table.errors(self._ended.filter(pl.col("agent") != probe), taxonomy)
+        return distributions(found, taxonomy) if found.agents else None
 
     def _agents(
         self,

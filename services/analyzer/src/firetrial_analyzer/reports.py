@@ -55,6 +55,7 @@ class Reports:
         self._rendering = asyncio.Lock()
         self._cache = _Cache()
         self._details: dict[Key, AnalysedRun] = {}
+        self._last: tuple[str, Report] | None = None
 
     async def again(self, run: RunOutcome, judgement_id: str, plan: Plan) -> bool:
         """Whether the run is in with this judgement already; then it is announced again, and no more."""
@@ -165,6 +166,13 @@ class Reports:
             return await asyncio.to_thread(lambda: {form: render(report, form) for form in forms})
 
     async def _report(self, record: ReportRecord, rows: pl.DataFrame) -> Report:
+        """The last one is at hand for its other formats."""
+        made_of = _identity(record)
+        if self._last is None or self._last[0] != made_of:
+            self._last = made_of, await self._composed(record, rows)
+        return self._last[1]
+
+    async def _composed(self, record: ReportRecord, rows: pl.DataFrame) -> Report:
         composer = await asyncio.to_thread(Composer, rows, self._shown_runs)
         tasks = [await self._archive.task(task) for task in composer.tasks]
         details = await self._detailed(composer.wanted)
@@ -192,19 +200,20 @@ class _Cache:
     """Rendered formats by what they were made of, those that were last asked for."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, bytes] = OrderedDict()
+        self._held: OrderedDict[tuple[str, Format], bytes] = OrderedDict()
 
     def get(self, record: ReportRecord, form: Format) -> bytes | None:
-        key = _identity(record, form)
+        key = _identity(record), form
         if key in self._held:
             self._held.move_to_end(key)
         return self._held.get(key)
 
     def put(self, record: ReportRecord, form: Format, data: bytes) -> None:
-        self._held[_identity(record, form)] = data
+        self._held[_identity(record), form] = data
         while sum(map(len, self._held.values())) > _CACHED and len(self._held) > 1:
             self._held.popitem(last=False)
 
 
-def _identity(record: ReportRecord, form: Format) -> str:
-    return digest(record.experiment_id, record.inputs, asdict(record.plan), form.value)
+def _identity(record: ReportRecord) -> str:
+    """Of what a report is made of."""
+    return digest(record.experiment_id, record.inputs, asdict(record.plan))

@@ -12,11 +12,13 @@ from typing import Any
 
 import polars as pl
 
-from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, NUMBERS, TRUTHS
+from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, MISSED, NUMBERS, TRUTHS
 from firetrial_analyzer.components import Judgings
 from firetrial_analyzer.cost import AgentCost, Figures, from_figures
+from firetrial_analyzer.distributions import Errors
 from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
 from firetrial_analyzer.scores import Cell
+from firetrial_analyzer.taxonomy.catalogue import Taxonomy
 from firetrial_kit.errors import Fault, check
 
 SLOT = ("task", "agent", "repeat")
@@ -141,6 +143,28 @@ def integrity_counts(ended: pl.DataFrame) -> dict[str, dict[str, int]]:
 
 def _by_agent(grouped: pl.DataFrame) -> dict[str, dict[str, int]]:
     return {sums["agent"]: sums for sums in grouped.iter_rows(named=True)}
+
+
+def errors(ended: pl.DataFrame, taxonomy: Taxonomy) -> Errors:
+    """As `distributions.errors_of`, of the runs that were attributed."""
+    attributed = ended.drop_nulls("attribution_method").sort("agent", "task")
+    types = attributed.select(_missed(leaf.id) for leaf in taxonomy.error_types)
+    kinds = attributed.select(pl.col(FALSE[kind.id]).fill_null(0) for kind in taxonomy.false_positive_kinds)
+    codes = attributed.select(pl.col("agent", "task").rank("dense").cast(pl.Int64) - 1)
+    return Errors(
+        tuple(attributed["agent"].unique().sort()),
+        codes["agent"].to_numpy(),
+        codes["task"].to_numpy(),
+        types.cast(pl.Int64).to_numpy(),
+        attributed.select(_missed("").cast(pl.Int64)).to_series().to_numpy(),
+        kinds.cast(pl.Int64).to_numpy(),
+    )
+
+
+def _missed(type_: str) -> pl.Expr:
+    """Missed claims of a type; the failure of a whole run counts as one."""
+    failed = (pl.col("failure_type") == type_).fill_null(value=False).cast(pl.Int32)
+    return (pl.col(MISSED[type_]).fill_null(0) + failed).alias(MISSED[type_])
 
 
 def finding_counts(ended: pl.DataFrame) -> dict[str, tuple[tuple[str, int], ...]]:
