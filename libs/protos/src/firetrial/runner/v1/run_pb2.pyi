@@ -473,10 +473,13 @@ class Agent(_message.Message):
     COMMAND_FIELD_NUMBER: _builtins.int
     BUNDLE_FIELD_NUMBER: _builtins.int
     SUBMITTED_AT_FIELD_NUMBER: _builtins.int
+    PROGRAM_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"name@hash": another command or another bundle is another agent."""
     name: _builtins.str
     description: _builtins.str
+    program: _builtins.str
+    """As in SubmitAgentRequest."""
     @_builtins.property
     def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -492,10 +495,11 @@ class Agent(_message.Message):
         command: _abc.Iterable[_builtins.str] | None = ...,
         bundle: _artifact_pb2.ArtifactRef | None = ...,
         submitted_at: _timestamp_pb2.Timestamp | None = ...,
+        program: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "command", b"command", "description", b"description", "id", b"id", "name", b"name", "submitted_at", b"submitted_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "command", b"command", "description", b"description", "id", b"id", "name", b"name", "program", b"program", "submitted_at", b"submitted_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
