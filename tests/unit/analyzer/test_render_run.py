@@ -24,10 +24,7 @@ TASK = Task(sample.TASK, sample.QUESTION)
 
 
 def line(number: int, text: str = "text", **more: Any) -> Line:
-    return Line(**{
-        "number": number, "last": number, "offset_s": number / 10, "kind": "output", "stream": "stdout",
-        "text": text, "size": len(text),
-    } | more)  # fmt: skip
+    return replace(Line(number, number, number / 10, "output", "stdout", text, len(text)), **more)
 
 
 def unpacked(letters: str) -> Any:
@@ -37,7 +34,9 @@ def unpacked(letters: str) -> Any:
 def test_packed_lines_come_out_as_they_went_in() -> None:
     lines = tuple(line(number, f"line {number}") for number in range(1, 5001))
     packed = pack(Window(lines))
-    numbers, times, texts = [], [], []
+    numbers: list[int] = []
+    times: list[int] = []
+    texts: list[str] = []
     for block in packed.blocks:
         told = unpacked(block.packed)
         assert len(numbers) == block.start

@@ -65,7 +65,7 @@ if (search) {
     told.textContent = `${shown.toLocaleString("en")} of ${all.length.toLocaleString("en")} runs`;
   };
   search.addEventListener("input", narrow);
-  outcome.addEventListener("input", narrow);
+  outcome.addEventListener("change", narrow);
 }
 window.addEventListener("hashchange", () => goTo(decodeURIComponent(location.hash)));
 goTo(decodeURIComponent(location.hash));

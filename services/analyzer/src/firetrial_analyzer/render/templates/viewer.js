@@ -306,7 +306,7 @@ function viewer(index) {
   });
   find("next").addEventListener("click", () => nextHit(1));
   find("previous").addEventListener("click", () => nextHit(-1));
-  for (const box of [kindBox, failedBox, citedBox, onlyBox]) box?.addEventListener("input", narrow);
+  for (const box of [kindBox, failedBox, citedBox, onlyBox]) box?.addEventListener("change", narrow);
   find("go").addEventListener("submit", (event) => {
     event.preventDefault();
     goTo(Number(find("step").value) || 1);
