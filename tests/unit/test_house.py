@@ -17,7 +17,9 @@ ADAPTERS = {
     "parser": {
         "announcing", "archive", "handlers", "main", "papers", "servicer", "submitting", "tasks", "wire",
     },
-    "runner": {"announce", "docker", "docker_process", "experiments", "handlers", "main", "servicer", "wire"},
+    "runner": {
+        "announce", "docker", "docker_process", "experiments", "handlers", "intake", "main", "servicer", "wire",
+    },
     "judge": {
         "archive", "calibrating", "grader", "handlers", "judging", "main", "servicer", "wire",
     },

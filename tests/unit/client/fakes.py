@@ -29,6 +29,7 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.ids import sha256
 from firetrial_kit.rpc import status_of
 from unit.client.fake_attributions import FakeAttributions
+from unit.client.fake_imports import FakeImports
 from unit.client.fake_releases import FakeReleases
 
 LIMIT = 64 * 1024 * 1024
@@ -198,7 +199,7 @@ def _start(world: World, experiment: str, tasks: list[str], plan: Any) -> run_pb
     return found
 
 
-class Runner(runner_service_pb2_grpc.RunnerServiceServicer):
+class Runner(FakeImports):
     def __init__(self, world: World) -> None:
         self.world = world
 
