@@ -56,6 +56,7 @@ class Task(_message.Message):
     HAS_TRUTH_FIELD_NUMBER: _builtins.int
     DIFFICULTY_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Slug and content hash, for example "label-noise-knn-3f2a9c1b04d7"."""
     version: _builtins.str
@@ -90,6 +91,10 @@ class Task(_message.Message):
     def difficulty(self) -> Global___Difficulty:
         """Unset where nobody rated it."""
 
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___DataSource]:
+        """Data that is not in `data`: an operator provides it on the machines that run agents."""
+
     def __init__(
         self,
         *,
@@ -107,14 +112,45 @@ class Task(_message.Message):
         has_truth: _builtins.bool = ...,
         difficulty: Global___Difficulty | None = ...,
         published: _builtins.str = ...,
+        sources: _abc.Iterable[Global___DataSource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "truth", b"truth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "truth", b"truth", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "sources", b"sources", "truth", b"truth", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Task: _TypeAlias = Task  # noqa: Y015
+
+@_typing.final
+class DataSource(_message.Message):
+    """Data that is too large, or not free, to be handed in. An agent finds it under /data, read-only, and a runner
+    that lacks it refuses the task's runs before they start.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    HUGGING_FACE_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """A path below the runners' data folder, such as "imagenet/val"; the agent's path is /data/imagenet/val."""
+    hugging_face: _builtins.str
+    """A dataset's or model's id, such as "openai/gsm8k"; it lies at huggingface/openai/gsm8k of that folder."""
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        hugging_face: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["hugging_face", b"hugging_face", "path", b"path", "place", b"place"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hugging_face", b"hugging_face", "path", b"path", "place", b"place"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_place: _TypeAlias = _typing.Literal["path", "hugging_face"]  # noqa: Y015
+    _WhichOneofArgType_place: _TypeAlias = _typing.Literal["place", b"place"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_place) -> _WhichOneofReturnType_place | None: ...
+
+Global___DataSource: _TypeAlias = DataSource  # noqa: Y015
 
 @_typing.final
 class Difficulty(_message.Message):
