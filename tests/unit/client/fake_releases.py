@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from firetrial.analyzer.v1 import analyzer_service_pb2 as analyzer
-from firetrial.analyzer.v1 import analyzer_service_pb2_grpc, release_pb2
+from firetrial.analyzer.v1 import analyzer_service_pb2_grpc, contamination_pb2, release_pb2
 
 _ENTRY = {
     "rank": 1, "agent": "a@1\x1b[31m", "model": "m", "provenance": "self_reported", "f1": 0.5, "f1_low": 0.25,
@@ -45,6 +45,10 @@ class FakeReleases(analyzer_service_pb2_grpc.AnalyzerServiceServicer):
         body = json.dumps(told).encode()
         yield analyzer.ExportLeaderboardResponse(chunk=body[:10])
         yield analyzer.ExportLeaderboardResponse(chunk=body[10:])
+
+    def GetContamination(self, request: Any, context: Any) -> Any:
+        found = contamination_pb2.Contamination(experiment_id=request.experiment_id)
+        return analyzer.GetContaminationResponse(contamination=found)
 
     def ExportTrajectories(self, request: Any, context: Any) -> Any:
         name = analyzer.TrajectoryFormat.Name(request.format)

@@ -32,8 +32,8 @@ class AttributionCalls(Caller):
         claim_id: str,
         *,
         reviewer: str,
-        type: str = "",
-        note: str = "",  # noqa: A002 - the contract's name
+        type: str = "",  # noqa: A002 - the contract's name
+        note: str = "",
     ) -> Attribution:
         """Confirm what is attributed to a claim, or say which type or kind is right.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial.analyzer.v1.analyzer_service_pb2_grpc import AnalyzerServiceStub
+from firetrial.analyzer.v1.contamination_pb2 import Contamination
 from firetrial.analyzer.v1.release_pb2 import Release
 from firetrial.plan.v1.plan_pb2 import JudgeConfig
 from firetrial_client.errors import Fault, invalid
@@ -67,6 +68,11 @@ class ReleaseCalls(JudgementCalls):
         return self._pages(
             "analyzer", lambda: self._releasing.ListReleases, pb.ListReleasesRequest(), "releases"
         )
+
+    async def get_contamination(self, experiment_id: str) -> Contamination:
+        """Whether the scores of an experiment look remembered, and what a probe knew. Raises NOT_FOUND."""
+        request = pb.GetContaminationRequest(experiment_id=experiment_id)
+        return (await self._one("analyzer", lambda: self._releasing.GetContamination, request)).contamination
 
     async def leaderboard(self, *, release: str = "", experiment_id: str = "") -> bytes:
         """The leaderboard of a release or of one experiment: `firetrial.leaderboard/1` as JSON.
