@@ -18,7 +18,8 @@ ADAPTERS = {
         "announcing", "archive", "handlers", "main", "papers", "servicer", "submitting", "tasks", "wire",
     },
     "runner": {
-        "announce", "docker", "docker_process", "experiments", "handlers", "intake", "main", "servicer", "wire",
+        "announce", "docker", "docker_process", "experiments", "handlers", "intake", "main", "servicer",
+        "wire",
     },
     "judge": {
         "archive", "calibrating", "grader", "handlers", "judging", "main", "servicer", "wire",
