@@ -52,7 +52,7 @@ def test_from_a_paper_to_a_report(firetrial: Call, world: World, paper: str, tmp
     assert f"report: {tmp_path / 'out' / 'report.html'}" in result.stdout
     assert (tmp_path / "out" / "report.html").read_text() == "report as html\n"
     assert (tmp_path / "out" / "report.md").exists()
-    assert json.loads((tmp_path / "out" / "report.json").read_text())["schema"] == "firetrial.report/1"
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["schema"] == "firetrial.report/2"
     assert "4/4 ended · 4 scored" in result.stderr
 
 
