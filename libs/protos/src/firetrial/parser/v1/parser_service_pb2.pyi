@@ -346,6 +346,7 @@ class TaskHeader(_message.Message):
     PLAN_FIELD_NUMBER: _builtins.int
     DIFFICULTY_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
     slug: _builtins.str
     """[a-z0-9-]{1,64}; becomes the first part of the task's id."""
     question: _builtins.str
@@ -367,6 +368,10 @@ class TaskHeader(_message.Message):
     def difficulty(self) -> _task_pb2.Difficulty:
         """Unset where nobody rated it."""
 
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedCompositeFieldContainer[_task_pb2.DataSource]:
+        """As in Task."""
+
     def __init__(
         self,
         *,
@@ -380,10 +385,11 @@ class TaskHeader(_message.Message):
         plan: _plan_pb2.Plan | None = ...,
         difficulty: _task_pb2.Difficulty | None = ...,
         published: _builtins.str = ...,
+        sources: _abc.Iterable[_task_pb2.DataSource] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "slug", b"slug"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "slug", b"slug", "sources", b"sources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
