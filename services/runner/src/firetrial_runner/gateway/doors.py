@@ -19,6 +19,7 @@ from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.prices import Prices
 from firetrial_runner.gateway.session import Record
 from firetrial_runner.gateway.settings import GatewaySettings
+from firetrial_runner.gateway.upstream import Dialect, choose
 from firetrial_runner.metrics import GatewayMetrics
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
@@ -62,6 +63,10 @@ class Doors:
             yield cls(gateway, Purses(books.accounts, clock), books, masker)
         finally:
             await gateway.aclose()
+
+    def has(self, model: str, dialect: Dialect | None) -> bool:
+        """Whether agents may ask for a model, in one dialect or in any."""
+        return any(choose(self.gateway.upstreams, d, model) for d in ([dialect] if dialect else Dialect))
 
     async def open(self, run: Run, record: Record) -> Door:
         """A door for this attempt; to be closed when it is over. Raises NOT_FOUND."""

@@ -19,6 +19,7 @@ from firetrial_runner.gateway.call import Shared
 from firetrial_runner.gateway.prices import Prices
 from firetrial_runner.gateway.reserving import Reserving
 from firetrial_runner.gateway.session import Record, Session
+from firetrial_runner.gateway.upstream import Upstream
 
 MAX_CONNECTIONS = 512
 """Of one run: more are refused, so that no run takes the runner's file descriptors."""
@@ -37,6 +38,11 @@ class Gateway:
         session = Session(record)
         reserving = Reserving(Budget(caps), purse, self._prices, self._refuse_unpriced)
         return Door(session, application(session, reserving, self._shared))
+
+    @property
+    def upstreams(self) -> list[Upstream]:
+        """Where its models are, in the order in which one is looked for."""
+        return [line.upstream for line in self._shared.lines.values()]
 
     async def aclose(self) -> None:
         for line in self._shared.lines.values():
@@ -73,6 +79,7 @@ class Door:
             log_config=None,
             log_level="critical",
             access_log=False,
+            proxy_headers=False,
             server_header=False,
             date_header=False,
             timeout_keep_alive=75,
@@ -102,6 +109,8 @@ class _Bounded(H11Protocol):
     """uvicorn's own, of which there are at most MAX_CONNECTIONS."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        # asyncio does this only for sockets that name their protocol; without, small answers wait 40 ms.
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
