@@ -9,14 +9,13 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
+from firetrial_analyzer import columns
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution import RUN, Attribution, FalsePositive, Missed
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
-from firetrial_analyzer.compose import build
-from firetrial_analyzer.cutoffs import Cutoff, Published
-from firetrial_analyzer.distributions import distributions, errors_of
+from firetrial_analyzer.compose import Composer
+from firetrial_analyzer.cutoffs import Cutoff
 from firetrial_analyzer.integrity.findings import Finding, Integrity, NumberTrace, Trace
-from firetrial_analyzer.memory import Memory, Origin, memory
 from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
 from firetrial_analyzer.report import Experiment, Report, Task
 from firetrial_analyzer.taxonomy.catalogue import ErrorType, FalsePositiveKind, load
@@ -69,10 +68,18 @@ _STEPS = (
 def report(repeats: int = 3) -> Report:
     """12 tasks, 10 agents, `repeats` runs of each: the same every time."""
     items = runs(repeats)
-    tasks = tuple(Task(id_, f"How does {id_.replace('-', ' ')} change what models find?") for id_ in TASKS)
     names = tuple(name(agent) for agent, _, _ in AGENTS)
-    made = build(Experiment(EXPERIMENT, tasks, len(items), names, repeats, MODEL), items)
-    return replace(made, errors=distributions(errors_of(items, load()), load()), memory=_memory(made))
+    tasks = tuple(_task(place, id_) for place, id_ in enumerate(TASKS))
+    experiment = Experiment(EXPERIMENT, tasks, len(items), names, repeats, MODEL, probe=name("no-tools"))
+    rows = [columns.row(item) for item in items]
+    details = {columns.key(row): item for row, item in zip(rows, items, strict=True)}
+    cutoffs = {MODEL: Cutoff(MODEL, date(2024, 6, 30), "made up")}
+    return Composer(columns.frame(rows)).report(experiment, details, cutoffs)
+
+
+def _task(place: int, id_: str) -> Task:
+    question = f"How does {id_.replace('-', ' ')} change what models find?"
+    return Task(id_, question, (), ("easy", "medium", "hard")[place % 3], f"2024-{1 + place:02d}-10")
 
 
 def name(agent: str) -> str:
@@ -187,14 +194,3 @@ def _sentence(chance: random.Random) -> str:
     number = f"{chance.uniform(20, 95):.1f} %"
     subject, effect, condition = (chance.choice(words) for words in (_SUBJECTS, _EFFECTS, _CONDITIONS))
     return f"{subject} {effect} to {number} {condition}."
-
-
-def _memory(made: Report) -> Memory:
-    days = [date(2024, 1 + place, 10) for place in range(len(TASKS))]
-    levels = ("easy", "medium", "hard")
-    origins = {
-        task: Origin(levels[place % 3], Published(days[place], days[place]))
-        for place, task in enumerate(TASKS)
-    }
-    cutoffs = {MODEL: Cutoff(MODEL, date(2024, 6, 30), "made up")}
-    return memory(made.task_scores, origins, model=MODEL, cutoffs=cutoffs, probe=name("no-tools"))

@@ -187,7 +187,7 @@ def test_a_usual_experiment_shows_every_section() -> None:
     assert anchors == {f"#{attributes['id']}" for tag, attributes in page.tags if tag == "h2"}
     assert sum(tag == "details" and a.get("class") == "of-run" for tag, a in page.tags) == 360
     assert len(source) < 5_000_000
-    for text in ("The judge is calibrated", "Too few data", "Closed-book probe", "pass@3", "33 more pairs"):
+    for text in ("The judge is calibrated", "Too few data", "Closed-book probe", "pass@3", "24 more pairs"):
         assert page.shows(text), text
 
 
