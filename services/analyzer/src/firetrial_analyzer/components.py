@@ -13,8 +13,17 @@ from itertools import chain
 
 from firetrial_analyzer.variance import moments
 
-# task → for each of its runs, the scores that judging it gave
-Judgings = Mapping[str, Sequence[Sequence[float]]]
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The runs of one task: the score of each that was judged once, and the scores of each of the others."""
+
+    once: Sequence[float] = ()
+    several: Sequence[Sequence[float]] = ()
+
+
+# by task
+Judgings = Mapping[str, Judged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +64,8 @@ class _Task:
 
 def split(judgings: Judgings) -> VarianceSplit:
     """The variance split of one agent's scores. Runs without a score and tasks without a run are left out."""
-    held = [[scores for scores in runs if scores] for runs in judgings.values()]
-    tasks = [_task_of(runs) for runs in held if runs]
+    held = [(judged.once, [scores for scores in judged.several if scores]) for judged in judgings.values()]
+    tasks = [_task_of(once, several) for once, several in held if once or several]
     total, n_runs, n_tasks = sum(task.n for task in tasks), sum(task.runs for task in tasks), len(tasks)
     judge = _judge(tasks) if total > n_runs else None
     agent = _agent(tasks, judge or 0.0) if n_runs > n_tasks else None
@@ -75,15 +84,15 @@ def split(judgings: Judgings) -> VarianceSplit:
     )
 
 
-def _task_of(runs: Sequence[Sequence[float]]) -> _Task:
-    scores = list(chain.from_iterable(runs))
+def _task_of(once: Sequence[float], several: Sequence[Sequence[float]]) -> _Task:
+    scores = [*once, *chain.from_iterable(several)]
     mean, squares = moments(scores)
-    if len(scores) == len(runs):
-        return _Task(len(scores), mean, len(runs), 0.0, squares, len(runs))
-    of_runs = [(len(run), *moments(run)) for run in runs]
+    if not several:
+        return _Task(len(once), mean, len(once), 0.0, squares, len(once))
+    of_runs = [(1, score, 0.0) for score in once] + [(len(run), *moments(run)) for run in several]
     within = math.fsum(own for _, _, own in of_runs)
     between = math.fsum(n * (own - mean) ** 2 for n, own, _ in of_runs)
-    return _Task(len(scores), mean, len(runs), within, between, sum(n**2 for n, _, _ in of_runs))
+    return _Task(len(scores), mean, len(of_runs), within, between, sum(n**2 for n, _, _ in of_runs))
 
 
 def _judge(tasks: Sequence[_Task]) -> float:

@@ -60,9 +60,10 @@ class Composer:
     def __init__(self, rows: pl.DataFrame, shown: int = SHOWN_RUNS) -> None:
         self._attempts = table.attempts(rows)
         table.refuse(self._attempts)
-        self._ended = table.latest(self._attempts)
+        ends_slot = table.ends_slot(self._attempts)
+        self._ended = self._attempts.filter(ends_slot)
         self._shown = table.first_repeats(self._ended, shown)
-        self._earlier = self._attempts.join(self._ended.select("run_id"), on="run_id", how="anti")
+        self._earlier = self._attempts.filter(~ends_slot)
         self._most = shown
 
     @property

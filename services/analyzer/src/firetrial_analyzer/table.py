@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, MISSED, NUMBERS, TRUTHS
-from firetrial_analyzer.components import Judgings
+from firetrial_analyzer.components import Judged
 from firetrial_analyzer.cost import AgentCost, Figures, from_figures
 from firetrial_analyzer.distributions import Errors
 from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
@@ -32,9 +32,11 @@ def attempts(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.sort(*SLOT, "attempt", "run_id")
 
 
-def latest(of_attempts: pl.DataFrame) -> pl.DataFrame:
-    """One row for each slot that has ended, that of the highest attempt, ordered by slot."""
-    return of_attempts.filter(~pl.col("superseded")).unique(SLOT, keep="last", maintain_order=True)
+def ends_slot(of_attempts: pl.DataFrame) -> pl.Series:
+    """Which of the attempts a slot has ended with: the highest that no other follows."""
+    place = pl.int_range(len(of_attempts), eager=True).alias("place")
+    ended = of_attempts.select(*SLOT, place).filter(~of_attempts["superseded"])
+    return place.is_in(ended.unique(SLOT, keep="last")["place"].implode())
 
 
 def refuse(of_attempts: pl.DataFrame) -> None:
@@ -115,15 +117,15 @@ def f1_samples(ended: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
     return dict(found)
 
 
-def judgings(ended: pl.DataFrame) -> dict[str, Judgings]:
-    """Agent → task → for each run, F1 of each time that it was judged, or the one that it counts with."""
-    scored = ended.select("agent", "task", "judgings", f1=_score("f1")).drop_nulls("f1")
-    several = pl.col("judgings").list.len() > 1
-    turns = pl.when(several).then("judgings").otherwise(pl.concat_list("f1"))
-    grouped = scored.with_columns(turns=turns).group_by("agent", "task").agg("turns").sort("agent", "task")
-    found: dict[str, dict[str, Sequence[Sequence[float]]]] = defaultdict(dict)
-    for agent, task, runs in grouped.iter_rows():
-        found[agent][task] = runs
+def judgings(ended: pl.DataFrame) -> dict[str, dict[str, Judged]]:
+    """Agent → task → the F1 that its runs count with, or that of each time that one was judged."""
+    several = (ended["judgings"].list.len() > 1).fill_null(value=False) & ended["f1"].is_not_null()
+    once = f1_samples(ended.filter(~several))
+    grouped = ended.filter(several).group_by("agent", "task").agg("judgings").iter_rows()
+    more = {(agent, task): runs for agent, task, runs in grouped}
+    found: dict[str, dict[str, Judged]] = defaultdict(dict)
+    for agent, task in sorted({*more, *((agent, task) for agent, tasks in once.items() for task in tasks)}):
+        found[agent][task] = Judged(once.get(agent, {}).get(task, ()), more.get((agent, task), ()))
     return dict(found)
 
 
@@ -147,7 +149,8 @@ def _by_agent(grouped: pl.DataFrame) -> dict[str, dict[str, int]]:
 
 def errors(ended: pl.DataFrame, taxonomy: Taxonomy) -> Errors:
     """As `distributions.errors_of`, of the runs that were attributed."""
-    attributed = ended.drop_nulls("attribution_method").sort("agent", "task")
+    columns = ("agent", "task", "attribution_method", "failure_type", *MISSED.values(), *FALSE.values())
+    attributed = ended.select(columns).drop_nulls("attribution_method")
     types = attributed.select(_missed(leaf.id) for leaf in taxonomy.error_types)
     kinds = attributed.select(pl.col(FALSE[kind.id]).fill_null(0) for kind in taxonomy.false_positive_kinds)
     codes = attributed.select(pl.col("agent", "task").rank("dense").cast(pl.Int64) - 1)
@@ -204,5 +207,6 @@ def points(ended: pl.DataFrame, most: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def first_repeats(ended: pl.DataFrame, most: int) -> pl.DataFrame:
-    """At most so many rows, the first repeats of every task and agent, ordered by slot."""
-    return ended.sort("repeat", "task", "agent").head(most).sort(*SLOT)
+    """At most so many rows, the first repeats of every task and agent, ordered by slot as `ended` is."""
+    slots = ended.select(*SLOT, pl.int_range(pl.len()).alias("place"))
+    return ended[slots.sort("repeat", "task", "agent").head(most)["place"].sort()]

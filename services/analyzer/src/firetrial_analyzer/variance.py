@@ -207,7 +207,7 @@ def pass_at_k(sample: Sample, k: int, threshold: float) -> PassAtK:
     if k < 1:
         raise ValueError(f"k is {k}: must be at least 1")
     chances = [
-        chance_of_pass(len(values), sum(value >= threshold for value in values), k)
+        chance_of_pass(len(values), int((np.asarray(values) >= threshold).sum()), k)
         for values in sample.values()
         if len(values) >= k
     ]
