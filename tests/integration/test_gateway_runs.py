@@ -128,8 +128,8 @@ async def lab(tmp_path: Path, url: str, **fields: Any) -> AsyncIterator[Lab]:
     )
     state, clock = InMemoryState(), SystemClock()
     async with Doors.by(settings, {"REAL_KEY": KEY}, Books(state), clock, CollectorRegistry()) as doors:
-        sandbox = BwrapSandbox.create()
-        world = World(tmp_path / "work", state=state, sandbox=sandbox, clock=clock, doors=doors)
+        real: dict[str, Any] = {"sandbox": BwrapSandbox.create(), "clock": clock}
+        world = World(tmp_path / "work", state=state, doors=doors, **real)
         yield Lab(world, tmp_path)
     world.presence.leave()
 

@@ -14,7 +14,6 @@ from prometheus_client import CollectorRegistry
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.bus import Consumer
-from firetrial_kit.clock import Clock
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
 from firetrial_runner.agent import AgentDefinition
 from firetrial_runner.agents import Agents
@@ -28,12 +27,13 @@ from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
 from firetrial_runner.metrics import RunnerMetrics
+from firetrial_runner.needs import Needs
 from firetrial_runner.presence import Presence
+from firetrial_runner.programs import Shelf
 from firetrial_runner.reaper import Reaper
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
-from firetrial_runner.sandbox.port import Sandbox
 from firetrial_runner.servicer import RunnerServicer
 
 Program = Callable[[Inside], Awaitable[int]]
@@ -84,9 +84,11 @@ class World:
     bus: InMemoryBus = field(default_factory=InMemoryBus)
     state: InMemoryState = field(default_factory=InMemoryState)
     objects: InMemoryObjects = field(default_factory=InMemoryObjects)
-    clock: Clock = field(default_factory=ManualClock)
-    sandbox: Sandbox = field(default_factory=lambda: FakeSandbox(PROGRAMS))
+    clock: ManualClock = field(default_factory=ManualClock)
+    sandbox: FakeSandbox = field(default_factory=lambda: FakeSandbox(PROGRAMS))
     doors: Doors | None = None
+    shelf: Shelf | None = None
+    data: Path | None = None
     books: Books = field(init=False)
     presence: Presence = field(init=False)
     dispatch: Dispatch = field(init=False)
@@ -103,6 +105,7 @@ class World:
         metrics = RunnerMetrics(CollectorRegistry(), "default", 2)
         announce = Announcer(self.bus, self.clock)
         lease = self.presence.lease
+        needs = Needs("default", self.shelf or Shelf(self.work_dir / "programs"), self.doors, self.data)
         execution = Execution(
             self.sandbox,
             self.books.agents,
@@ -111,12 +114,14 @@ class World:
             self.work_dir,
             lease,
             DEFAULT,
-            self.doors,
+            needs,
         )
         self.dispatch = Dispatch(
             self.books, self.objects, announce, self.clock, metrics, log, lease, TTL_S, execution.run
         )
-        self.experiments = Experiments(self.books, self.objects, announce, self.dispatch, self.clock, MOST)
+        self.experiments = Experiments(
+            self.books, self.objects, announce, self.dispatch, self.clock, MOST, needs
+        )
         agents = Agents(self.books.agents, self.objects, self.clock)
         files = Files(self.books, self.objects)
         self.intake = Intake(
