@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import tracemalloc
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,10 +13,12 @@ from hypothesis import strategies as st
 
 from firetrial_runner import trajectory
 from firetrial_runner.trajectory import (
+    INDEX,
     MAX_CHUNK,
     MAX_FIELD,
     MAX_LINE,
     MAX_READ,
+    Index,
     Kind,
     Recorder,
     Step,
@@ -30,8 +31,12 @@ from firetrial_runner.trajectory import (
 class Store:
     def __init__(self) -> None:
         self.chunks: dict[str, bytes] = {}
+        self.index = Index(0, ())
 
     async def put(self, name: str, data: bytes) -> None:
+        if name == INDEX:
+            self.index = trajectory.unpacked(data)
+            return
         assert name not in self.chunks, "a chunk is written once"
         self.chunks[name] = data
 
@@ -217,14 +222,14 @@ async def filled(steps: int) -> tuple[Store, Recorder]:
     return store, recorder
 
 
-async def paged(store: Store, firsts: Sequence[int], from_step: int, size: int) -> tuple[list[int], int, int]:
+async def paged(store: Store, from_step: int, size: int) -> tuple[list[int], int, int]:
     """(numbers of the steps, total, next) of a page."""
-    found = await trajectory.page(store.load, firsts, from_step, size)
+    found = await trajectory.page(store.load, store.index, from_step, size)
     return [json.loads(line)["step"] for line in found.lines.splitlines()], found.total, found.next_step
 
 
 @pytest.mark.parametrize("from_step", [1, 2, 5_000, 9_951, 9_999, 10_000, 10_001])
-async def test_a_page_from_any_step_reads_two_chunks_at_most_beside_its_own(from_step: int) -> None:
+async def test_a_page_from_any_step_reads_its_own_chunks_alone(from_step: int) -> None:
     store, recorder = await filled(10_000)
     assert recorder.chunks > 3
     loaded: list[int] = []
@@ -233,18 +238,18 @@ async def test_a_page_from_any_step_reads_two_chunks_at_most_beside_its_own(from
         loaded.append(first)
         return await store.load(first)
 
-    found = await trajectory.page(load, store.firsts, from_step, 50)
+    found = await trajectory.page(load, store.index, from_step, 50)
     numbers = [json.loads(line)["step"] for line in found.lines.splitlines()]
     assert numbers == list(range(from_step, min(from_step + 50, 10_001)))
     assert found.total == 10_000
     assert found.next_step == (from_step + 50 if from_step + 50 <= 10_000 else 0)
-    assert len(loaded) <= 3
+    assert len(loaded) <= 2
 
 
 async def test_a_page_goes_over_the_end_of_a_chunk() -> None:
     store, _ = await filled(10_000)
     second = store.firsts[1]
-    assert await paged(store, store.firsts, second - 2, 4) == (
+    assert await paged(store, second - 2, 4) == (
         [second - 2, second - 1, second, second + 1],
         10_000,
         second + 2,
@@ -253,18 +258,26 @@ async def test_a_page_goes_over_the_end_of_a_chunk() -> None:
 
 async def test_a_page_is_bounded_in_bytes_and_holds_one_step_at_least() -> None:
     store, _ = await filled(100)
-    found = await trajectory.page(store.load, store.firsts, 1, 100, most=1000)
+    found = await trajectory.page(store.load, store.index, 1, 100, most=1000)
     assert 1 < len(found.lines.splitlines()) < 4
     assert found.next_step == len(found.lines.splitlines()) + 1
-    one = await trajectory.page(store.load, store.firsts, 5, 100, most=1)
+    one = await trajectory.page(store.load, store.index, 5, 100, most=1)
     assert len(one.lines.splitlines()) == 1
     assert one.next_step == 6
 
 
+async def test_an_index_is_made_of_the_chunks_where_none_was_written() -> None:
+    store, recorder = await filled(10_000)
+    assert store.index == Index(10_000, tuple(store.firsts))
+    assert await trajectory.indexed(store.load, store.firsts) == store.index
+    assert len(store.index.firsts) == recorder.chunks
+    assert await trajectory.indexed(store.load, []) == Index(0, ())
+
+
 async def test_a_page_past_the_end_and_of_nothing() -> None:
     store, _ = await filled(10)
-    assert await paged(store, store.firsts, 11, 5) == ([], 10, 0)
-    assert await paged(store, [], 1, 5) == ([], 0, 0)
+    assert await paged(store, 11, 5) == ([], 10, 0)
+    assert await paged(Store(), 1, 5) == ([], 0, 0)
 
 
 async def test_steps_of_every_kind_and_their_fields() -> None:
@@ -336,8 +349,9 @@ async def test_a_line_too_long_to_be_looked_into_is_kept_as_it_is() -> None:
 async def test_an_exchange_with_a_model_is_a_step_of_its_own() -> None:
     chunks: list[bytes] = []
 
-    async def sink(_: str, data: bytes) -> None:
-        chunks.append(data)
+    async def sink(name: str, data: bytes) -> None:
+        if name != INDEX:
+            chunks.append(data)
 
     recorder = Recorder(sink)
     await asyncio.gather(

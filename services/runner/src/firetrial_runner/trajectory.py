@@ -11,7 +11,7 @@ it. Bytes that are not UTF-8 stand as \\xNN, and "undecoded" counts them. Contro
 
 Steps are sealed in chunks that are written once, so that a runner's death costs the last seconds only, and
 memory stays the same for any length of run and of line. A chunk's name is the number of its first step, so
-that any step is found by the names alone.
+that any step is found by the names alone; the index, written at the end, spares a reader to list them.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ MAX_READ = 8 * 1024 * 1024
 MAX_FIELD = 4096
 """Characters of a field other than the text."""
 FOLDER = "trajectory/"
+INDEX = "trajectory.json.gz"
 
 # What the "surrogateescape" handler makes of bytes that are not UTF-8, and surrogates that JSON can bring.
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -133,6 +134,25 @@ def clean(text: str) -> tuple[str, int]:
     return _SURROGATE.sub(spell, text), undecoded
 
 
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The number of a trajectory's steps, and the first step of each of its chunks."""
+
+    steps: int
+    firsts: tuple[int, ...]
+
+    def packed(self) -> bytes:
+        """The index as it is stored."""
+        told = {"steps": self.steps, "firsts": self.firsts}
+        return gzip.compress(json.dumps(told).encode(), mtime=0)
+
+
+def unpacked(index: bytes) -> Index:
+    """The index as it was stored."""
+    told = json.loads(gzip.decompress(index))
+    return Index(told["steps"], tuple(told["firsts"]))
+
+
 class Recorder:
     """Turns output into steps and hands sealed, compressed chunks to `sink`, in order, one at a time.
 
@@ -149,7 +169,7 @@ class Recorder:
         self._reading = _Reading(reader) if reader else None
         self._lines: dict[str, _Line] = {}
         self._chunk = bytearray()
-        self._first = 1
+        self._firsts: list[int] = []
         self._begun_s = 0.0
         self._turn = asyncio.Lock()
         self.steps = 0
@@ -181,14 +201,24 @@ class Recorder:
         async with self._turn:
             await self._age(offset_s)
 
+    async def end_output(self) -> None:
+        """No more output comes: record what is left of it, and what its reader was waiting to tell."""
+        async with self._turn:
+            await self._end_output()
+
     async def close(self) -> None:
         """Record what is left and seal it."""
         async with self._turn:
-            await self._flush(continued=False)
-            reading, self._reading = self._reading, None
-            for told in reading.close() if reading else ():
-                await self._tell(told, self._begun_s)
+            await self._end_output()
             await self._seal()
+            if self._firsts:
+                await self._sink(INDEX, Index(self.steps, tuple(self._firsts)).packed())
+
+    async def _end_output(self) -> None:
+        await self._flush(continued=False)
+        reading, self._reading = self._reading, None
+        for told in reading.close() if reading else ():
+            await self._tell(told, self._begun_s)
 
     async def _age(self, offset_s: float) -> None:
         waiting = [line.begun_s for line in self._lines.values() if line.pending]
@@ -231,7 +261,8 @@ class Recorder:
         if self._chunk and len(self._chunk) + len(told) > MAX_CHUNK:
             await self._seal()
         if not self._chunk:
-            self._first, self._begun_s = number, piece.begun_s
+            self._firsts.append(number)
+            self._begun_s = piece.begun_s
         self._chunk += told
         self.steps = number
         self._seen(step)
@@ -239,7 +270,7 @@ class Recorder:
     async def _seal(self) -> None:
         if self._chunk:
             packed = await asyncio.to_thread(gzip.compress, self._chunk, 6, mtime=0)
-            await self._sink(chunk_name(self._first), packed)
+            await self._sink(chunk_name(self._firsts[-1]), packed)
             self.chunks += 1
             self._chunk.clear()
 
@@ -354,24 +385,24 @@ class Page:
     next_step: int
 
 
-async def page(load: Load, firsts: Sequence[int], from_step: int, size: int, most: int = MAX_CHUNK) -> Page:
-    """At most `size` steps and `most` bytes, at least one step where there is one.
-
-    `firsts` are the first steps of the chunks there are. Reads the chunks of the page and the last one.
-    """
-    if not firsts:
-        return Page(b"", 0, 0)
+async def page(load: Load, index: Index, from_step: int, size: int, most: int = MAX_CHUNK) -> Page:
+    """At most `size` steps and `most` bytes, at least one step where there is one."""
     found: list[bytes] = []
     held = 0
-    async with aclosing(_lines(load, firsts, from_step)) as lines:
+    async with aclosing(_lines(load, index.firsts, from_step)) as lines:
         async for line in lines:
             if len(found) == size or (found and held + len(line) > most):
                 break
             found.append(line)
             held += len(line)
-    total = firsts[-1] - 1 + lines_of(await load(firsts[-1])).count(b"\n")
     following = from_step + len(found)
-    return Page(b"".join(found), total, following if following <= total else 0)
+    return Page(b"".join(found), index.steps, following if following <= index.steps else 0)
+
+
+async def indexed(load: Load, firsts: Sequence[int]) -> Index:
+    """The index of chunks that are there, made from their first steps; reads the last of them."""
+    steps = firsts[-1] - 1 + lines_of(await load(firsts[-1])).count(b"\n") if firsts else 0
+    return Index(steps, tuple(firsts))
 
 
 async def _lines(load: Load, firsts: Sequence[int], from_step: int) -> AsyncGenerator[bytes, None]:

@@ -11,7 +11,7 @@ import pytest
 
 from firetrial.parser.v1 import task_pb2
 from firetrial.runner.v1 import run_pb2
-from firetrial_runner.trajectory import MAX_LINE, Recorder, lines_of
+from firetrial_runner.trajectory import INDEX, MAX_LINE, Recorder, lines_of
 from unit.client.cli.conftest import Call
 from unit.client.fakes import Server, World
 
@@ -134,8 +134,9 @@ def test_runs(firetrial: Call, answer: Any, world: World, experiment: str, tmp_p
 def test_logs(firetrial: Call, world: World) -> None:
     recorded: list[bytes] = []
 
-    async def sink(_name: str, chunk: bytes) -> None:
-        recorded.extend(lines_of(chunk).splitlines())
+    async def sink(name: str, chunk: bytes) -> None:
+        if name != INDEX:
+            recorded.extend(lines_of(chunk).splitlines())
 
     async def record() -> None:
         recorder = Recorder(sink)

@@ -15,7 +15,7 @@ from firetrial_runner.importing.imported import Format, Imported
 from firetrial_runner.importing.reading import Found
 from firetrial_runner.run import Provenance
 from firetrial_runner.streams import atif
-from firetrial_runner.trajectory import lines_of
+from firetrial_runner.trajectory import INDEX, lines_of
 from support import official_logs as official
 
 Told = Callable[[bytes, Imported], Any]
@@ -26,8 +26,9 @@ async def read(folder: Path, data: bytes, told: Imported) -> tuple[Found, list[d
     path.write_bytes(data)
     steps: list[dict[str, Any]] = []
 
-    async def sink(_: str, chunk: bytes) -> None:
-        steps.extend(json.loads(line) for line in lines_of(chunk).splitlines())
+    async def sink(name: str, chunk: bytes) -> None:
+        if name != INDEX:
+            steps.extend(json.loads(line) for line in lines_of(chunk).splitlines())
 
     return await reading.read(path, told, sink), steps
 
