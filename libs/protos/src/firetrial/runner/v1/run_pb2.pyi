@@ -475,7 +475,7 @@ class Agent(_message.Message):
     SUBMITTED_AT_FIELD_NUMBER: _builtins.int
     PROGRAM_FIELD_NUMBER: _builtins.int
     id: _builtins.str
-    """"name@hash": another command or another bundle is another agent."""
+    """"name@hash": another command or another bundle is another agent. "…@elsewhere": its runs are imported."""
     name: _builtins.str
     description: _builtins.str
     program: _builtins.str

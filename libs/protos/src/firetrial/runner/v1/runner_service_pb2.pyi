@@ -765,7 +765,10 @@ class ImportedRun(_message.Message):
     SLIP_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     agent: _builtins.str
-    """The agent's name where it was made, for example "openhands"; it becomes an agent without a command."""
+    """The agent's name where it was made, for example "openhands". It becomes an agent without a command, with
+    the id `<agent>-<model>@elsewhere`, where what stands in the model between letters, digits, ".", "_" and
+    "-" is one "-"; a plan names it so.
+    """
     model: _builtins.str
     repeat: _builtins.int
     """1-based."""
