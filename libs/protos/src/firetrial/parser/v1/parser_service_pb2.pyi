@@ -347,6 +347,7 @@ class TaskHeader(_message.Message):
     DIFFICULTY_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
+    NETWORK_FIELD_NUMBER: _builtins.int
     slug: _builtins.str
     """[a-z0-9-]{1,64}; becomes the first part of the task's id."""
     question: _builtins.str
@@ -372,6 +373,10 @@ class TaskHeader(_message.Message):
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[_task_pb2.DataSource]:
         """As in Task."""
 
+    @_builtins.property
+    def network(self) -> _task_pb2.Network:
+        """As in Task."""
+
     def __init__(
         self,
         *,
@@ -386,10 +391,11 @@ class TaskHeader(_message.Message):
         difficulty: _task_pb2.Difficulty | None = ...,
         published: _builtins.str = ...,
         sources: _abc.Iterable[_task_pb2.DataSource] | None = ...,
+        network: _task_pb2.Network | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "network", b"network", "plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "slug", b"slug", "sources", b"sources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "network", b"network", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "slug", b"slug", "sources", b"sources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

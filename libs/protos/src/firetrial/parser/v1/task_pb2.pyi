@@ -57,6 +57,7 @@ class Task(_message.Message):
     DIFFICULTY_FIELD_NUMBER: _builtins.int
     PUBLISHED_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
+    NETWORK_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Slug and content hash, for example "label-noise-knn-3f2a9c1b04d7"."""
     version: _builtins.str
@@ -95,6 +96,10 @@ class Task(_message.Message):
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___DataSource]:
         """Data that is not in `data`: an operator provides it on the machines that run agents."""
 
+    @_builtins.property
+    def network(self) -> Global___Network:
+        """Unset: the model gateway alone."""
+
     def __init__(
         self,
         *,
@@ -113,14 +118,79 @@ class Task(_message.Message):
         difficulty: Global___Difficulty | None = ...,
         published: _builtins.str = ...,
         sources: _abc.Iterable[Global___DataSource] | None = ...,
+        network: Global___Network | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "truth", b"truth"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "network", b"network", "truth", b"truth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "sources", b"sources", "truth", b"truth", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "sources", b"sources", "truth", b"truth", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Task: _TypeAlias = Task  # noqa: Y015
+
+@_typing.final
+class Network(_message.Message):
+    """What a run of the task may reach of the world. A runner refuses a task that asks for more than its operator
+    allows, before it runs.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Reach:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ReachEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Network._Reach.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        REACH_UNSPECIFIED: Network._Reach.ValueType  # 0
+        """Same as REACH_GATEWAY."""
+        REACH_GATEWAY: Network._Reach.ValueType  # 1
+        """Nothing but the model gateway."""
+        REACH_LISTED: Network._Reach.ValueType  # 2
+        """The hosts that are listed."""
+        REACH_OPEN: Network._Reach.ValueType  # 3
+        """Every public host, and what is listed."""
+
+    class Reach(_Reach, metaclass=_ReachEnumTypeWrapper): ...
+    REACH_UNSPECIFIED: Network.Reach.ValueType  # 0
+    """Same as REACH_GATEWAY."""
+    REACH_GATEWAY: Network.Reach.ValueType  # 1
+    """Nothing but the model gateway."""
+    REACH_LISTED: Network.Reach.ValueType  # 2
+    """The hosts that are listed."""
+    REACH_OPEN: Network.Reach.ValueType  # 3
+    """Every public host, and what is listed."""
+
+    REACH_FIELD_NUMBER: _builtins.int
+    HOSTS_FIELD_NUMBER: _builtins.int
+    DENIED_FIELD_NUMBER: _builtins.int
+    reach: Global___Network.Reach.ValueType
+    @_builtins.property
+    def hosts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 64. "pypi.org", "*.pythonhosted.org" (all names below, not itself), "git.example:8443"; an address or
+        a network of addresses, "10.1.0.0/16", "[fd00::7]:8080". Without a port: 80 and 443.
+        """
+
+    @_builtins.property
+    def denied(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """At most 64, and they win: "arxiv.org" (all names below it too), "arxiv.org/abs/2505.01234", an address. What
+        is encrypted shows no path, so that a path denies its whole host there. Contact with one is told apart.
+        """
+
+    def __init__(
+        self,
+        *,
+        reach: Global___Network.Reach.ValueType = ...,
+        hosts: _abc.Iterable[_builtins.str] | None = ...,
+        denied: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["denied", b"denied", "hosts", b"hosts", "reach", b"reach"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Network: _TypeAlias = Network  # noqa: Y015
 
 @_typing.final
 class DataSource(_message.Message):

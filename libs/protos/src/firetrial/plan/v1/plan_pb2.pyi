@@ -40,6 +40,7 @@ class Plan(_message.Message):
     MAX_COST_USD_FIELD_NUMBER: _builtins.int
     AT_ONCE_FIELD_NUMBER: _builtins.int
     RELEASE_FIELD_NUMBER: _builtins.int
+    DENIED_HOSTS_FIELD_NUMBER: _builtins.int
     repeats: _builtins.int
     """Runs of each agent on each task, 1 to 100."""
     pool: _builtins.str
@@ -66,6 +67,10 @@ class Plan(_message.Message):
     def limits(self) -> Global___Limits: ...
     @_builtins.property
     def judge(self) -> Global___JudgeConfig: ...
+    @_builtins.property
+    def denied_hosts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Hosts that no run may reach, beside those that its task denies; as Network.denied of a task. At most 64."""
+
     def __init__(
         self,
         *,
@@ -81,10 +86,11 @@ class Plan(_message.Message):
         max_cost_usd: _builtins.float | None = ...,
         at_once: _builtins.int = ...,
         release: _builtins.str = ...,
+        denied_hosts: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "judge", b"judge", "limits", b"limits", "max_cost_usd", b"max_cost_usd"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "agents", b"agents", "at_once", b"at_once", "judge", b"judge", "limits", b"limits", "max_attempts", b"max_attempts", "max_cost_usd", b"max_cost_usd", "max_tasks", b"max_tasks", "model", b"model", "pool", b"pool", "probe", b"probe", "release", b"release", "repeats", b"repeats"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "agents", b"agents", "at_once", b"at_once", "denied_hosts", b"denied_hosts", "judge", b"judge", "limits", b"limits", "max_attempts", b"max_attempts", "max_cost_usd", b"max_cost_usd", "max_tasks", b"max_tasks", "model", b"model", "pool", b"pool", "probe", b"probe", "release", b"release", "repeats", b"repeats"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_cost_usd: _TypeAlias = _typing.Literal["max_cost_usd"]  # noqa: Y015
     _WhichOneofArgType__max_cost_usd: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd"]  # noqa: Y015

@@ -215,7 +215,7 @@ class Run(_message.Message):
 
     @_builtins.property
     def contacts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Contact]:
-        """Hosts outside that the run spoke to or tried to."""
+        """Hosts outside that the run spoke to or tried to: at most 64, a last one without a name for all others."""
 
     def __init__(
         self,
@@ -263,10 +263,14 @@ class Contact(_message.Message):
     BYTES_FIELD_NUMBER: _builtins.int
     REQUESTS_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
+    DENIED_FIELD_NUMBER: _builtins.int
     host: _builtins.str
     bytes: _builtins.int
+    """In both directions."""
     requests: _builtins.int
     refused: _builtins.bool
+    denied: _builtins.bool
+    """It is one that the task or the plan denies, such as the source paper's; refused as well."""
     def __init__(
         self,
         *,
@@ -274,10 +278,11 @@ class Contact(_message.Message):
         bytes: _builtins.int = ...,
         requests: _builtins.int = ...,
         refused: _builtins.bool = ...,
+        denied: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "host", b"host", "refused", b"refused", "requests", b"requests"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "denied", b"denied", "host", b"host", "refused", b"refused", "requests", b"requests"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
