@@ -30,7 +30,6 @@ from firetrial_runner.sandbox import listener, seccomp
 from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import (
-    GATEWAY_PORT,
     GIB,
     HOME,
     WORKSPACE,
@@ -204,14 +203,16 @@ class _Jail:
                     os.close(fd)
 
     async def _join(self, outside: socket.socket) -> None:
-        """Let the gateway, where there is one, answer inside. A command that cannot be started has none."""
-        gateway = self._spec.gateway
-        if gateway is not None and (found := await listener.wait_for(outside)) is not None:
-            gateway.serve(found)
+        """Let those who are the ways out answer inside. A command that cannot be started has none."""
+        ways = self._spec.ways
+        if ways:
+            found = await listener.wait_for(outside, len(ways))
+            for way, listening in zip(ways.values(), found, strict=False):
+                way.serve(listening)
 
     def _spawn(self, tell: int, gate: int) -> None:
         assert self._inside is not None  # noqa: S101 -- set by open
-        fds = [os.dup(self._inside.fileno())] if self._spec.gateway else []
+        fds = [os.dup(self._inside.fileno())] if self._spec.ways else []
         try:
             argv = self._argv(tell, gate, fds)
             self._popen = subprocess.Popen(
@@ -229,7 +230,7 @@ class _Jail:
 
     def _argv(self, tell: int, gate: int, fds: list[int]) -> list[str]:
         """The command line; options travel in a file, because the environment holds the run's token."""
-        gateway = {"port": GATEWAY_PORT, "channel": fds[0]} if fds else None
+        ways = {"ports": list(self._spec.ways), "channel": fds[0]} if fds else None
 
         def file(content: bytes) -> str:
             fd = os.memfd_create("firetrial")
@@ -260,7 +261,7 @@ class _Jail:
                 "workspace": WORKSPACE,
                 "cores": self._cores(),
                 "rlimits": self._rlimits(),
-                "gateway": gateway,
+                "ways": ways,
             }
         )
         arguments = file("\0".join([*options, ""]).encode())

@@ -23,7 +23,6 @@ from firetrial_runner.sandbox import listener, seccomp
 from firetrial_runner.sandbox.docker_process import FAULTS, NAME, DockerProcess, detach, remove
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import (
-    GATEWAY_PORT,
     HOME,
     WORKSPACE,
     Leftover,
@@ -44,7 +43,7 @@ _ATTACH = {"stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
 class DockerSandbox:
     """`image` is used where a run names none, and is never pulled.
 
-    An image needs /bin/sh, and python3 where its runs have a gateway.
+    An image needs /bin/sh, and python3 where its runs have a way out.
     """
 
     def __init__(self, client: docker.DockerClient, image: str) -> None:
@@ -102,7 +101,7 @@ class DockerSandbox:
         container: Any = None
         attached: Any = None
         with ExitStack() as stack:
-            meeting = stack.enter_context(listener.meeting_point(_meeting(spec))) if spec.gateway else None
+            meeting = stack.enter_context(listener.meeting_point(_meeting(spec))) if spec.ways else None
             try:
                 container = await asyncio.to_thread(self._create, spec, uid)
                 attached = await asyncio.to_thread(container.attach_socket, params=_ATTACH)
@@ -119,24 +118,24 @@ class DockerSandbox:
         return process
 
     async def _join(self, spec: SandboxSpec, meeting: socket.socket, process: DockerProcess) -> None:
-        """Let the gateway answer inside. Raises SandboxError where the image cannot make it."""
-        assert spec.gateway is not None  # noqa: S101 -- asked by the caller
-        calling = asyncio.ensure_future(listener.called(meeting))
+        """Let those who are the ways out answer inside. Raises SandboxError where the image cannot."""
+        calling = asyncio.ensure_future(listener.called(meeting, len(spec.ways)))
         ending = asyncio.ensure_future(process.ended())
         try:
             await asyncio.wait([calling, ending], return_when=asyncio.FIRST_COMPLETED)
-            found = calling.result() if calling.done() else None
+            found = calling.result() if calling.done() else []
         except asyncio.CancelledError:
             await process.aclose()
             raise
         finally:
             calling.cancel()
             ending.cancel()
-        if found is None:
+        if not found:
             await process.aclose()
             why = f"no gateway came up in {spec.image or self._image!r}"
             raise SandboxError(NAME, why, "The image needs python3 for it")
-        spec.gateway.serve(found)
+        for way, listening in zip(spec.ways.values(), found, strict=True):
+            way.serve(listening)
 
     def _create(self, spec: SandboxSpec, uid: int | None) -> Any:
         limits = spec.limits
@@ -144,7 +143,7 @@ class DockerSandbox:
         tmpfs = f"rw,nosuid,nodev,size={limits.tmp_bytes},mode=1777"
         binds = [docker.types.Mount(WORKSPACE, str(spec.workspace), "bind")]
         binds += [docker.types.Mount(to, str(host), "bind", True) for to, host in spec.read_only.items()]
-        if spec.gateway:
+        if spec.ways:
             launcher = str(resources.files("firetrial_runner.sandbox").joinpath("launch.py"))
             binds.append(docker.types.Mount(_LAUNCHER, launcher, "bind", True))
             binds.append(docker.types.Mount(_MEETING, str(_meeting(spec)), "bind"))
@@ -214,15 +213,15 @@ def _meeting(spec: SandboxSpec) -> Path:
 
 
 def _launch(spec: SandboxSpec) -> list[str]:
-    """What is started first where there is a gateway: it makes the command's way to it, then becomes it."""
-    if spec.gateway is None:
+    """What is started first where there are ways out: it makes them, then becomes the command."""
+    if not spec.ways:
         return []
     settings = {
         "uid": None,
         "workspace": WORKSPACE,
         "cores": None,
         "rlimits": {},
-        "gateway": {"port": GATEWAY_PORT, "channel": _MEETING},
+        "ways": {"ports": list(spec.ways), "channel": _MEETING},
     }
     return ["python3", "-I", "-S", _LAUNCHER, json.dumps(settings)]
 

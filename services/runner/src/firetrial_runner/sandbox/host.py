@@ -52,12 +52,13 @@ class HostSandbox:
 
 
 def on_loopback(spec: SandboxSpec) -> dict[str, str]:
-    """The command's environment, with its gateway on a free port of the host's own loopback."""
-    if spec.gateway is None:
-        return spec.environment()
-    listener = socket.create_server(("127.0.0.1", 0))
-    spec.gateway.serve(listener)
-    return spec.environment(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    """The command's environment, with its ways out on free ports of the host's own loopback."""
+    at = {}
+    for port, way in spec.ways.items():
+        listener = socket.create_server(("127.0.0.1", 0))
+        at[port] = listener.getsockname()[1]
+        way.serve(listener)
+    return spec.environment(at)
 
 
 class _Jail:

@@ -2,7 +2,7 @@
 
 Started as `python -I -S launch.py SETTINGS PROGRAM ARGUMENT…`, SETTINGS being JSON:
 {"uid": int | null, "workspace": str, "cores": [int] | null, "rlimits": {"NOFILE": int, …},
-"gateway": {"port": int, "channel": int | str} | null}, the channel being an open file or a path.
+"ways": {"ports": [int], "channel": int | str} | null}, the channel being an open file or a path.
 Needs the standard library only.
 """
 
@@ -38,23 +38,27 @@ def _limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value, value))
 
 
-def _listen(port: int, channel: int | str) -> None:
-    """Hand a socket that listens on this loopback to the gateway, and keep nothing of it."""
-    import _socket as socket  # noqa: PLC0415 -- only where there is a gateway; the module over it takes 10 ms
+def _listen(ports: list[int], channel: int | str) -> None:
+    """Hand sockets that listen on this loopback to who answers there, and keep nothing of them."""
+    import _socket as socket  # noqa: PLC0415 -- only where there is a way out; the module over it takes 10 ms
 
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(512)
+    listeners = []
+    for port in ports:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(512)
+        listeners.append(listener)
     if isinstance(channel, int):
         out = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, channel)
     else:
         out = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0)
         out.connect(channel)
-    handle = listener.fileno().to_bytes(4, sys.byteorder)
-    out.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handle)])
+    handles = b"".join(listener.fileno().to_bytes(4, sys.byteorder) for listener in listeners)
+    out.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handles)])
     out.close()
-    listener.close()
+    for listener in listeners:
+        listener.close()
 
 
 def main(settings: str, *argv: str) -> None:
@@ -66,8 +70,8 @@ def main(settings: str, *argv: str) -> None:
         os.sched_setaffinity(0, wanted["cores"])
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would pass that on
         signal.signal(signum, signal.SIG_DFL)
-    if wanted["gateway"] is not None:
-        _listen(**wanted["gateway"])
+    if wanted["ways"] is not None:
+        _listen(**wanted["ways"])
     for name, value in wanted["rlimits"].items():
         _limit(getattr(resource, f"RLIMIT_{name}"), value)
     try:

@@ -1,7 +1,7 @@
 """How a gateway comes to listen inside a sandbox that has no network but its own loopback.
 
-What is started inside makes a listening socket there and hands it out (SCM_RIGHTS, unix(7)): a socket
-belongs to the network in which it was made, whoever holds it. So nothing of the gateway runs inside, no
+What is started inside makes listening sockets there and hands them out (SCM_RIGHTS, unix(7)): a socket
+belongs to the network in which it was made, whoever holds it. So nothing of a gateway runs inside, no
 process that could be killed or turned against it, and no bridge, address or route leads out.
 """
 
@@ -15,25 +15,26 @@ from pathlib import Path
 _PATIENCE_S = 60.0
 
 
-def handed_over(channel: socket.socket) -> socket.socket | None:
-    """The socket that comes through; None where what came is no listening TCP socket, or nothing came."""
+def handed_over(channel: socket.socket, count: int) -> list[socket.socket]:
+    """The sockets that come through; none where what came is not `count` listening TCP sockets."""
     try:
-        _, handles, _, _ = socket.recv_fds(channel, 1, 1)
+        _, handles, _, _ = socket.recv_fds(channel, 1, count)
     except OSError:
-        return None
-    if not handles:
-        return None
-    for extra in handles[1:]:
-        os.close(extra)
-    try:
-        found = socket.socket(fileno=handles[0])
-    except OSError:  # no socket at all
-        os.close(handles[0])
-        return None
-    if _listens(found):
+        return []
+    found = [opened for handle in handles if (opened := _opened(handle)) is not None]
+    if len(found) == len(handles) == count and all(map(_listens, found)):
         return found
-    found.close()
-    return None
+    for opened in found:
+        opened.close()
+    return []
+
+
+def _opened(handle: int) -> socket.socket | None:
+    try:
+        return socket.socket(fileno=handle)
+    except OSError:  # no socket at all
+        os.close(handle)
+        return None
 
 
 def _listens(found: socket.socket) -> bool:
@@ -43,8 +44,8 @@ def _listens(found: socket.socket) -> bool:
     return False
 
 
-async def wait_for(channel: socket.socket) -> socket.socket | None:
-    """Wait until a socket comes through the channel, or its other end is closed."""
+async def wait_for(channel: socket.socket, count: int) -> list[socket.socket]:
+    """Wait until `count` sockets come through the channel, or its other end is closed."""
     loop = asyncio.get_running_loop()
     channel.setblocking(False)
     ready = asyncio.Event()
@@ -53,10 +54,10 @@ async def wait_for(channel: socket.socket) -> socket.socket | None:
         async with asyncio.timeout(_PATIENCE_S):
             await ready.wait()
     except TimeoutError:
-        return None
+        return []
     finally:
         loop.remove_reader(channel)
-    return handed_over(channel)
+    return handed_over(channel, count)
 
 
 @contextmanager
@@ -74,13 +75,13 @@ def meeting_point(path: Path) -> Iterator[socket.socket]:
             path.unlink(missing_ok=True)
 
 
-async def called(meeting: socket.socket) -> socket.socket | None:
-    """The socket that the one caller hands over."""
+async def called(meeting: socket.socket, count: int) -> list[socket.socket]:
+    """The sockets that the one caller hands over."""
     meeting.setblocking(False)
     try:
         async with asyncio.timeout(_PATIENCE_S):
             channel, _ = await asyncio.get_running_loop().sock_accept(meeting)
     except TimeoutError:
-        return None
+        return []
     with channel:
-        return await wait_for(channel)
+        return await wait_for(channel, count)

@@ -19,9 +19,8 @@ WORKSPACE = "/workspace"
 HOME = "/home/agent"
 """A private, empty home directory that is thrown away with the run."""
 
-GATEWAY_PORT = 8462
-GATEWAY_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
-"""Where a command finds the gateway of its run, where it has one; the network holds nothing else."""
+GATEWAY_PORT, EGRESS_PORT = 8462, 8463
+"""Where a command finds the gateway and the egress of its run, where it has them; there is nothing else."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -75,7 +74,7 @@ class Limits:
 
 
 class Gateway(Protocol):
-    """Who answers at GATEWAY_URL inside a sandbox."""
+    """Who answers on a port of the loopback inside a sandbox."""
 
     def environment(self, url: str) -> Mapping[str, str]:
         """What the command's environment says of it, which finds it at `url`."""
@@ -92,7 +91,8 @@ class SandboxSpec:
     sandbox makes, so that what a dead runner left can be told from what is alive.
     read_only maps a path inside to a file or directory of the host.
     image is what Docker runs; other sandboxes show the host's own programs.
-    gateway, where there is one, listens before the command starts. Its environment gives way to `env`.
+    gateway leads to the models and egress to the network, where there are any: both listen before the
+    command starts. Their environment gives way to `env`.
     """
 
     run_key: str
@@ -104,10 +104,19 @@ class SandboxSpec:
     limits: Limits = field(default_factory=Limits)
     image: str | None = None
     gateway: Gateway | None = None
+    egress: Gateway | None = None
 
-    def environment(self, url: str = GATEWAY_URL) -> dict[str, str]:
-        """What is said of the gateway, and `env`."""
-        told = self.gateway.environment(url) if self.gateway else {}
+    @property
+    def ways(self) -> dict[int, Gateway]:
+        """Who answers inside, by port."""
+        both = {GATEWAY_PORT: self.gateway, EGRESS_PORT: self.egress}
+        return {port: way for port, way in both.items() if way is not None}
+
+    def environment(self, at: Mapping[int, int] | None = None) -> dict[str, str]:
+        """What is said of the ways out, and `env`. `at` are the real ports, where they are others."""
+        told: dict[str, str] = {}
+        for port, way in self.ways.items():
+            told |= way.environment(f"http://127.0.0.1:{(at or {}).get(port, port)}")
         return {**told, **self.env}
 
     def __post_init__(self) -> None:
