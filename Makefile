@@ -63,8 +63,14 @@ test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is starte
 bench-judge: .venv/.dev  ## judge 360 runs against a scripted model, beside RAGChecker (FIRETRIAL_RAGCHECKER_PYTHON) or its call pattern
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_judge_throughput.py -s
 
+bench-gateway: .venv/.dev  ## what the model gateway adds to a call, and how many it passes on
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_gateway_overhead.py -s
+
 bench-trajectory: .venv/.dev  ## an agent writes 1 GiB in 350,000 lines: memory of the runner, time to open any page
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_trajectory_scale.py -s
+
+bench-report: .venv/.dev  ## report on 100,000 judged runs: time, memory, an update by one run
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_report_scale.py -s
 
 local-judge: .venv/.run  ## opt-in: a small generating model judges labelled pairs (1.1 GB, slow)
 	@$(BIN)/python tools/local_model.py install
@@ -91,4 +97,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo test test-docker bench-judge bench-trajectory local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo test test-docker bench-judge bench-report bench-trajectory local-judge lint types imports lock-check isolated check clean
