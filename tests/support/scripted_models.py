@@ -118,6 +118,13 @@ def stream(*events: Any, named: bool = False, pause: float = 0.0) -> Reply:
     return Reply(200, headers={"content-type": "text/event-stream"}, events=told, pause=pause)
 
 
+def call(name: str, arguments: Mapping[str, Any]) -> Reply:
+    """A completion that calls a tool; tokens as `text` has them."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    tool_calls = [{"id": f"call_{name}", "type": "function", "function": function}]
+    return text(None, finish="tool_calls", tool_calls=tool_calls)
+
+
 def text_stream(content: str, *, usage: bool = True, pause: float = 0.0) -> Reply:
     """A streamed completion, word by word; with `usage`, that of `text`, in a last chunk of its own."""
     base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
@@ -185,6 +192,20 @@ def response_stream(content: str, *, pause: float = 0.0) -> Reply:
     )
 
 
+def response_call_stream(name: str, arguments: Mapping[str, Any]) -> Reply:
+    """A streamed answer of the Responses API that calls a tool; tokens as `response` has them."""
+    item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": name, "status": "completed"}
+    item["arguments"] = json.dumps(arguments)
+    whole = {**_response(""), "output": [item]}
+    return stream(
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": whole},
+        named=True,
+    )
+
+
 def embeddings(count: int, dimensions: int = 4) -> Reply:
     """Vectors; 10 tokens."""
     data = [
@@ -243,6 +264,23 @@ def message_stream(content: str, *, pause: float = 0.0) -> Reply:
         {"type": "message_stop"},
         named=True,
         pause=pause,
+    )
+
+
+def message_call_stream(name: str, given: Mapping[str, Any]) -> Reply:
+    """A streamed answer of the Messages API that calls a tool; tokens as `message` has them."""
+    begun = {**_message(""), "content": [], "stop_reason": None}
+    block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(given)}
+    ended = {"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": None}}
+    return stream(
+        {"type": "message_start", "message": begun},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {**ended, "usage": {"output_tokens": 10}},
+        {"type": "message_stop"},
+        named=True,
     )
 
 

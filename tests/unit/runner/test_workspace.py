@@ -37,18 +37,18 @@ def test_bad_data_is_refused(tmp_path: Path) -> None:
 def test_collect(tmp_path: Path) -> None:
     place = workspace.prepare(tmp_path / "run", "do it", None, None)
     (place.files / "result.csv").write_text("1")
-    left = workspace.collect(place, Conclusion("said", "standard output"))
+    left = workspace.collect(place, Conclusion("said", "standard output"), "")
     assert left.conclusion is not None
     assert left.conclusion.text == "said"
     assert (left.artifacts.files, left.artifacts.left_out_count) == (1, 0)
     (place.files / "conclusion.md").write_text("written")
-    left = workspace.collect(place, Conclusion("said", "standard output"))
+    left = workspace.collect(place, Conclusion("said", "standard output"), "")
     assert left.conclusion is not None
     assert left.conclusion.text == "written"
 
 
 def test_collect_nothing(tmp_path: Path) -> None:
-    left = workspace.collect(workspace.prepare(tmp_path / "run", "do it", None, None), None)
+    left = workspace.collect(workspace.prepare(tmp_path / "run", "do it", None, None), None, "nothing said")
     assert left.conclusion is None
     assert "conclusion.md" in left.why_none
     assert left.artifacts.files == 0

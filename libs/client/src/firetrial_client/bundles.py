@@ -28,12 +28,16 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A named program with its arguments, and its files, at most 1 MiB in all."""
+    """A named program with its arguments, and its files, at most 1 MiB in all.
+
+    `program` is the agent program that the command starts, as name@version; "" for none of those.
+    """
 
     name: str
     command: tuple[str, ...]
     description: str = ""
     files: tuple[File, ...] = ()
+    program: str = ""
 
     def check(self) -> None:
         """Raises INVALID with every fault that can be told without the server."""
@@ -49,24 +53,27 @@ class Bundle:
         check("the agent", faults)
 
 
-def from_folder(folder: Path) -> Bundle:
-    """The agent in `folder`: agent.json (`name`, `command`, `description`) and every file beside it.
+def from_folder(folder: Path, more: Mapping[str, Path | bytes] | None = None) -> Bundle:
+    """The agent in `folder`: agent.json (`name`, `command`, `description`, `program`) and every file beside
+    it, and `more` by their path under /agent.
 
     Raises INVALID with every fault of agent.json, of links and of sizes.
     """
     told = _manifest(folder / MANIFEST)
-    command, name, description = told.get("command"), told.get("name"), told.get("description", "")
+    command, name = told.get("command"), told.get("name")
+    description, program = told.get("description", ""), told.get("program", "")
     faults = []
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         faults.append(Fault(f"{MANIFEST}: command", f"is {command!r}: must be a list of strings"))
         command = []
     faults += [
         Fault(f"{MANIFEST}: {key}", f"is {value!r}: must be a string")
-        for key, value in (("name", name), ("description", description))
+        for key, value in (("name", name), ("description", description), ("program", program))
         if not isinstance(value, str)
     ]
     check(f"the agent in {folder}", faults)
-    bundle = Bundle(str(name), tuple(command), str(description), tuple(files_in(folder)))
+    files = (*files_in(folder), *_gathered(more or {}))
+    bundle = Bundle(str(name), tuple(command), str(description), files, str(program))
     bundle.check()
     return bundle
 
@@ -78,17 +85,20 @@ def from_command(
 
     Raises INVALID.
     """
-    found: list[File] = []
-    for path, source in files.items():
-        if isinstance(source, bytes):
-            found.append(File(path, source))
-        elif source.is_dir():
-            found += files_in(source, path)
-        else:
-            found.append(_read(source, path))
-    bundle = Bundle(name, tuple(command), description, tuple(found))
+    bundle = Bundle(name, tuple(command), description, tuple(_gathered(files)))
     bundle.check()
     return bundle
+
+
+def _gathered(files: Mapping[str, Path | bytes]) -> Iterator[File]:
+    """Files by their path under /agent; a folder brings all in it. Raises INVALID."""
+    for path, source in files.items():
+        if isinstance(source, bytes):
+            yield File(path, source)
+        elif source.is_dir():
+            yield from files_in(source, path)
+        else:
+            yield _read(source, path)
 
 
 def files_in(folder: Path, under: str = "") -> Iterator[File]:

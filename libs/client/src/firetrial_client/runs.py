@@ -37,12 +37,12 @@ class RunCalls(Caller):
         files: Mapping[str, Path | bytes] | None = None,
         description: str = "",
     ) -> Agent:
-        """Register an agent: a `folder` with agent.json, or a name, a command and files under /agent.
+        """Register an agent: a `folder` with agent.json, or a name and a command; and `files` under /agent.
 
         The same agent gives the same id. Raises INVALID.
         """
         if folder is not None:
-            bundle = bundles.from_folder(folder)
+            bundle = bundles.from_folder(folder, files)
         else:
             bundle = bundles.from_command(name, command, files or {}, description)
         request = pb.SubmitAgentRequest(
@@ -53,6 +53,7 @@ class RunCalls(Caller):
                 pb.AgentFile(path=file.path, content=file.content, executable=file.executable)
                 for file in bundle.files
             ],
+            program=bundle.program,
         )
         return (await self._one("runner", lambda: self._runner.SubmitAgent, request)).agent
 

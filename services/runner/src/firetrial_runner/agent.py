@@ -10,6 +10,7 @@ from datetime import datetime
 from firetrial_kit.errors import Fault
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
+from firetrial_runner import programs
 from firetrial_runner.archive import bundle, is_plain
 
 MAX_FILES = 1000
@@ -30,18 +31,23 @@ class AgentFile:
 
 @dataclass(frozen=True, slots=True)
 class AgentDefinition:
-    """What was handed in. `command` is the program and its arguments, never a shell string."""
+    """What was handed in. `command` is the program and its arguments, never a shell string.
+
+    `program` names the agent program that it starts, "" for none that is known here.
+    """
 
     name: str
     command: tuple[str, ...]
     files: tuple[AgentFile, ...] = ()
     description: str = ""
+    program: str = ""
 
     @property
     def id(self) -> str:
-        """name@hash: another command or other files are another agent; another description is not."""
+        """name@hash: another command, program or file is another agent; another description is not."""
         files = sorted((file.path, file.content.hex(), file.executable) for file in self.files)
-        return f"{self.name}@{digest(self.command, files, length=12)}"
+        program = [self.program] if self.program else []
+        return f"{self.name}@{digest(self.command, files, *program, length=12)}"
 
     def bundle(self) -> bytes:
         """Its files as a tar."""
@@ -58,6 +64,7 @@ class AgentDefinition:
             yield Fault("command", "its length", f"must be at most {_MAX_COMMAND} characters in all")
         if len(self.description) > _MAX_DESCRIPTION:
             yield Fault("description", "its length", f"must be at most {_MAX_DESCRIPTION} characters")
+        yield from programs.faults(self.program)
         yield from self._file_faults()
 
     def _file_faults(self) -> Iterator[Fault]:
@@ -85,3 +92,4 @@ class Agent:
     command: tuple[str, ...]
     bundle: ObjectRef
     submitted_at: datetime
+    program: str = ""

@@ -33,6 +33,7 @@ class Agents:
             definition.command,
             bundle,
             self.clock.now(),
+            definition.program,
         )
         await self.records.create(agent.id, agent)
         return await self.records.get(agent.id)

@@ -10,6 +10,9 @@ from pydantic import Field
 
 from firetrial_kit.settings import Settings
 from firetrial_runner.allowance import DEFAULT, MOST, Allowance
+from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.needs import Needs
+from firetrial_runner.programs import Shelf
 
 
 class RunnerSettings(Settings):
@@ -24,6 +27,11 @@ class RunnerSettings(Settings):
     docker_host: str = "unix:///var/run/docker.sock"
     # What agents run in under Docker; never pulled.
     docker_image: str = "python:3.12-slim-bookworm"
+    # Where `firetrial programs install` puts agent programs, and those that the image brings: codex@0.171.0,…
+    programs: Path = Path("~/.cache/firetrial/programs")
+    programs_in_image: str = ""
+    # Data that tasks name and an operator provides, below this folder. Unset: there is none.
+    data: Path | None = None
     # The model gateway's file of settings (docs/gateway.md). Unset: agents reach no model.
     gateway: Path | None = None
     # The most that a run may be given; 0 is what the machine has. Seconds, bytes, cores.
@@ -35,6 +43,15 @@ class RunnerSettings(Settings):
     def docker(self) -> dict[str, str]:
         """What a Docker sandbox is opened with."""
         return {"docker_host": self.docker_host, "docker_image": self.docker_image}
+
+    def shelf(self) -> Shelf:
+        """Where agent programs are."""
+        told = (name.strip() for name in self.programs_in_image.split(","))
+        return Shelf(self.programs.expanduser().absolute(), frozenset(filter(None, told)))
+
+    def needs(self, doors: Doors | None) -> Needs:
+        """What there is for runs."""
+        return Needs(self.pool, self.shelf(), doors, self.data.absolute() if self.data else None)
 
     def most(self) -> Allowance:
         """What a run may be given at most."""

@@ -14,15 +14,14 @@ from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.objects import ObjectRef, Objects, verified
 from firetrial_kit.records import Records
-from firetrial_runner import keys, workspace
+from firetrial_runner import keys, programs, workspace
 from firetrial_runner.agent import Agent
 from firetrial_runner.allowance import Allowance
 from firetrial_runner.archive import Packed
-from firetrial_runner.conclusion import Scanner
-from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.gateway.gateway import Door
 from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
+from firetrial_runner.needs import Needs
 from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
 from firetrial_runner.tape import Tape, Watch, follow
@@ -44,6 +43,7 @@ class _Attempt:
 
     run: Run
     agent: Agent
+    task: Task
     place: workspace.Workspace
     recorder: Recorder
     watch: Watch
@@ -58,10 +58,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Runs attempts in `work_dir`. `lease` marks whatever a sandbox makes for them.
-
-    `doors` lead to the models, where there are any.
-    """
+    """Runs attempts in `work_dir`. `lease` marks whatever a sandbox makes for them."""
 
     sandbox: Sandbox
     agents: Records[Agent]
@@ -70,7 +67,7 @@ class Execution:
     work_dir: Path
     lease: str
     default: Allowance
-    doors: Doors | None = None
+    needs: Needs
 
     def folder(self, run_id: str) -> Path:
         return self.work_dir / f"{run_id}.{self.lease}"
@@ -82,17 +79,19 @@ class Execution:
         """
         agent = await self.agents.get(run.agent_id)
         task = await load_task(self.objects, run.task_id)
+        self.needs.check_run(agent, run.model, task)
         folder = self.folder(run.id)
         try:
             place = await self._prepare(folder, agent, task)
-            scanner = Scanner()
-            recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), scanner.see)
+            read = programs.reading(agent.program, paid_here=self.needs.doors is not None)
+            recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), read.see, read.reader)
             watch = Watch(self.clock)
             async with self._door(run, recorder, watch, cancelled) as door:
-                end = await self._execute(_Attempt(run, agent, place, recorder, watch, door), cancelled)
+                end = await self._execute(_Attempt(run, agent, task, place, recorder, watch, door), cancelled)
             if door is not None:
                 await _tell_of_models(door.session, recorder, end.usage.wall_s)
-            left = await asyncio.to_thread(workspace.collect, place, scanner.found())
+            await recorder.end_output()
+            left = await asyncio.to_thread(workspace.collect, place, read.found(), read.why_none())
             await recorder.event(_told(left), end.usage.wall_s)
             await recorder.close()
             return await self._keep(run, end, left, recorder, door)
@@ -120,14 +119,14 @@ class Execution:
         self, run: Run, recorder: Recorder, watch: Watch, cancelled: asyncio.Event
     ) -> AsyncIterator[Door | None]:
         """The run's way to its models, whose every exchange is recorded; its token dies with this."""
-        if self.doors is None:
+        if self.needs.doors is None:
             yield None
             return
 
         async def record(text: str, told: dict[str, object]) -> None:
             await recorder.model(text, told, watch.offset())
 
-        door = await self.doors.open(run, record)
+        door = await self.needs.doors.open(run, record)
         try:
             yield door
         finally:
@@ -141,8 +140,8 @@ class Execution:
             lease=self.lease,
             argv=attempt.agent.command,
             workspace=place.files,
-            env={**place.env, **_environment(run)},
-            read_only={workspace.AGENT: place.bundle},
+            env={**place.env, **_environment(run, limits.wall_s)},
+            read_only={workspace.AGENT: place.bundle, **self.needs.mounts(attempt.agent, attempt.task)},
             limits=limits,
             gateway=attempt.door,
         )
@@ -161,7 +160,7 @@ class Execution:
         return end
 
     def _masker(self) -> Masker:
-        return self.doors.masker if self.doors else Masker()
+        return self.needs.doors.masker if self.needs.doors else Masker()
 
     async def _keep(
         self, run: Run, end: Exit, left: workspace.Left, recorder: Recorder, door: Door | None
@@ -233,9 +232,9 @@ async def _cancel_when(cancelled: asyncio.Event, process: Process) -> None:
     await process.cancel()
 
 
-def _environment(run: Run) -> dict[str, str]:
+def _environment(run: Run, wall_s: float) -> dict[str, str]:
     """What an agent's environment says of its run: the repeat is a seed, so that repeats differ."""
-    told = {"FIRETRIAL_REPEAT": str(run.repeat)}
+    told = {"FIRETRIAL_REPEAT": str(run.repeat), "FIRETRIAL_WALL_S": f"{wall_s:.0f}"}
     return told | ({"FIRETRIAL_MODEL": run.model} if run.model else {})
 
 

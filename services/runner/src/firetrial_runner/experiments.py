@@ -14,6 +14,7 @@ from firetrial_runner import keys
 from firetrial_runner.allowance import Allowance
 from firetrial_runner.announce import Announcer
 from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.execution import load_task
 from firetrial_runner.experiment import (
     Experiment,
     Plan,
@@ -26,6 +27,7 @@ from firetrial_runner.experiment import (
     request_faults,
 )
 from firetrial_runner.importing.imported import Imported, is_elsewhere
+from firetrial_runner.needs import Needs
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import Run, Slot
 from firetrial_runner.wire import plan_to_domain, slip_to_domain
@@ -33,7 +35,7 @@ from firetrial_runner.wire import plan_to_domain, slip_to_domain
 
 @dataclass(frozen=True, slots=True)
 class Experiments:
-    """`most` is what a run may be given here."""
+    """`most` is what a run may be given here, and `needs` what there is for it."""
 
     books: Books
     objects: Objects
@@ -41,6 +43,7 @@ class Experiments:
     dispatch: Dispatch
     clock: Clock
     most: Allowance
+    needs: Needs
 
     async def submit(self, request_id: str, task_ids: tuple[str, ...], plan: plan_pb2.Plan) -> Experiment:
         """Start an experiment; the same request again changes nothing and gives the same.
@@ -52,6 +55,7 @@ class Experiments:
         faults = [*request_faults(request_id, task_ids, wanted), *wanted.faults(known, self.most)]
         check("the experiment", faults)
         await self.see_tasks(task_ids)
+        await self._check_needs(wanted, task_ids)
         told = plan.SerializeToString(deterministic=True)
         runs = len(task_ids) * len(wanted.agents) * wanted.repeats
         experiment = Experiment(
@@ -71,6 +75,7 @@ class Experiments:
         plan = plan_to_domain(slip.plan)
         known = await self._runnable()
         check("the plan", [*request_faults("", (task_id,), plan), *plan.faults(known, self.most)])
+        await self._check_needs(plan, (task_id,))
         await self._open(slip)
 
         def with_task(experiment: Experiment) -> Experiment | None:
@@ -189,6 +194,12 @@ class Experiments:
     def _first(self, experiment: Experiment) -> list[Run]:
         plan = plan_to_domain(plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)))
         return expand(experiment.id, experiment.task_ids, plan, experiment.submitted_at)
+
+    async def _check_needs(self, plan: Plan, task_ids: Iterable[str]) -> None:
+        """Raises PRECONDITION with all that is missing here for the runs."""
+        agents = [await self.books.agents.get(id_) for id_ in plan.agents]
+        tasks = [await load_task(self.objects, id_) for id_ in task_ids]
+        self.needs.check_experiment(plan.pool, agents, plan.model, tasks)
 
     async def see_tasks(self, task_ids: tuple[str, ...]) -> None:
         """Raises NOT_FOUND naming every task that does not exist."""

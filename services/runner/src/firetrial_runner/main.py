@@ -38,9 +38,10 @@ async def build(parts: Parts) -> Service:
     lease, ttl_s = presence.lease, parts.settings.ack_wait
     opening = Doors.by(settings.gateway, parts.environ, books, clock, parts.registry)
     doors = await parts.stack.enter_async_context(opening)
-    execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default(), doors)
+    needs = settings.needs(doors)
+    execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default(), needs)
     dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run)
-    experiments = Experiments(books, objects, announce, dispatch, clock, settings.most())
+    experiments = Experiments(books, objects, announce, dispatch, clock, settings.most(), needs)
     agents, files = Agents(books.agents, objects, clock), Files(books, objects)
     intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
     servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)

@@ -8,9 +8,18 @@ from firetrial_kit.objects import ObjectRef
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Data that an operator provides: as the task names it, and its path below the data folder."""
+
+    told: str
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """`instruction` is the text of instruction.txt, `data` a tar of the files under data/."""
 
     id: str
     instruction: str
     data: ObjectRef | None
+    sources: tuple[Source, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -21,8 +22,9 @@ from firetrial_runner.importing.imported import Format, Imported
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Provenance, Run, RunState, RunUsage
 from firetrial_runner.sandbox.port import Termination
-from firetrial_runner.task import Task
+from firetrial_runner.task import Source, Task
 
+_SOURCE = re.compile(r"\w[\w.-]*(?:/\w[\w.-]*){0,15}", re.ASCII)
 _STATES = {state: getattr(run_pb2, f"RUN_STATE_{state.name}") for state in RunState}
 _OUTCOMES = {outcome: getattr(run_pb2, f"OUTCOME_{outcome.name}") for outcome in Outcome}
 _TERMINATIONS = {end: getattr(run_pb2, f"TERMINATION_{end.name}") for end in Termination}
@@ -36,7 +38,8 @@ _TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
 def definition_to_domain(request: runner_service_pb2.SubmitAgentRequest) -> AgentDefinition:
     """The agent handed in. Raises INVALID with every fault."""
     files = tuple(AgentFile(file.path, file.content, file.executable) for file in request.files)
-    definition = AgentDefinition(request.name, tuple(request.command), files, request.description)
+    told = (request.name, tuple(request.command), files, request.description, request.program)
+    definition = AgentDefinition(*told)
     check("the agent", definition.faults())
     return definition
 
@@ -49,6 +52,7 @@ def agent_to_wire(agent: Agent) -> run_pb2.Agent:
         command=agent.command,
         bundle=ref_to_wire(agent.bundle),
         submitted_at=_timestamp(agent.submitted_at),
+        program=agent.program,
     )
 
 
@@ -69,7 +73,17 @@ def task_to_domain(json: bytes) -> Task:
         raise FiretrialError(Reason.CORRUPT, f"the task's object is no task: {error}") from error
     if not is_id(task.id):
         raise FiretrialError(Reason.CORRUPT, f"the task's object has no id but {task.id!r}")
-    return Task(task.id, task.instruction, ref_to_domain(task.data) if task.data.uri else None)
+    sources = tuple(map(_source_to_domain, task.sources))
+    return Task(task.id, task.instruction, ref_to_domain(task.data) if task.data.uri else None, sources)
+
+
+def _source_to_domain(source: task_pb2.DataSource) -> Source:
+    """Raises CORRUPT for a path that could lead out of the data folder."""
+    hub = source.WhichOneof("place") == "hugging_face"
+    told = source.hugging_face if hub else source.path
+    if not _SOURCE.fullmatch(told):
+        raise FiretrialError(Reason.CORRUPT, f"the task's object names data that has no place: {told!r}")
+    return Source(told, f"huggingface/{told}" if hub else told)
 
 
 def plan_to_domain(plan: plan_pb2.Plan) -> Plan:

@@ -76,11 +76,14 @@ def _provide(files: Path) -> None:
         path.write_bytes(source.read_bytes())
 
 
-def collect(workspace: Workspace, said: conclusion.Conclusion | None) -> Left:
-    """Take what is there once the agent is dead. `said` is what it concluded on standard output."""
+def collect(workspace: Workspace, said: conclusion.Conclusion | None, why_not: str) -> Left:
+    """Take what is there once the agent is dead.
+
+    `said` is what it concluded on standard output, and `why_not` why that is nothing.
+    """
     found = conclusion.in_workspace(workspace.files) or said
     names = " or ".join(conclusion.FILES)
-    why_none = "" if found else f"no {names} with text in it, and no text after {conclusion.MARK!r}"
+    why_none = "" if found else f"no {names} with text in it, and {why_not}"
     tar = workspace.folder / "artifacts.tar"
     packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, _GIVEN)
     return Left(found, why_none, tar, packed)

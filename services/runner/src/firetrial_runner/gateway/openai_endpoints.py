@@ -31,6 +31,9 @@ def _own(tool: dict[str, Any]) -> bool:
     if tool.get("type") == "shell":
         environment = tool.get("environment")
         return isinstance(environment, dict) and environment.get("type") == "local"
+    if tool.get("type") == "namespace":  # a group of tools, as Codex sends them
+        members = tool.get("tools")
+        return isinstance(members, list) and all(isinstance(m, dict) and _own(m) for m in members)
     return tool.get("type") in _OWN_TOOLS
 
 

@@ -8,5 +8,6 @@ from firetrial_runner.streams.codex import Codex
 from firetrial_runner.streams.codex_log import CodexLog
 from firetrial_runner.streams.ending import Ending, Spent, StreamReader
 from firetrial_runner.streams.openhands import OpenHands
+from firetrial_runner.streams.reference import Reference
 
-__all__ = ["ClaudeCode", "Codex", "CodexLog", "Ending", "OpenHands", "Spent", "StreamReader"]
+__all__ = ["ClaudeCode", "Codex", "CodexLog", "Ending", "OpenHands", "Reference", "Spent", "StreamReader"]

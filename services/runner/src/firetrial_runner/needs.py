@@ -1,0 +1,80 @@
+"""What runs need of their machine beside a sandbox; what is missing is told before any of them starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from firetrial_kit.errors import Fault, FiretrialError, Reason
+from firetrial_runner import programs
+from firetrial_runner.agent import Agent
+from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.programs import Shelf
+from firetrial_runner.task import Source, Task
+
+DATA = "/data"
+"""Where an agent finds the data that an operator provides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """A runner of `pool` has these programs, ways to models, and data; it cannot speak for another pool."""
+
+    pool: str
+    shelf: Shelf
+    doors: Doors | None
+    data: Path | None
+
+    def check_experiment(self, pool: str, agents: Iterable[Agent], model: str, tasks: Iterable[Task]) -> None:
+        """Raises PRECONDITION with all that is missing for an experiment in `pool`, if that is this one's."""
+        if pool == self.pool:
+            found = [fault for agent in agents for fault in self._of_agent(agent, model)]
+            _refuse([*found, *(fault for task in tasks for fault in self._of_task(task))])
+
+    def check_run(self, agent: Agent, model: str, task: Task) -> None:
+        """Raises PRECONDITION with all that is missing for one run."""
+        _refuse([*self._of_agent(agent, model), *self._of_task(task)])
+
+    def mounts(self, agent: Agent, task: Task) -> dict[str, Path]:
+        """What a sandbox is shown read-only, by the path inside."""
+        data = {f"{DATA}/{source.place}": self._lies(source) for source in task.sources}
+        return {**self.shelf.mounts(agent.program), **{to: at for to, at in data.items() if at}}
+
+    def _of_agent(self, agent: Agent, model: str) -> Iterator[Fault]:
+        yield from self.shelf.faults(agent.program)
+        program = programs.known(agent.program)
+        dialect = program.dialect if program else None
+        if dialect is not None and not model:
+            yield Fault("plan.model", "", f"must name the model that {agent.name} asks")
+        elif dialect is not None and self.doors is None:
+            yield Fault("program", agent.program, "needs models: give the runner a FIRETRIAL_RUNNER_GATEWAY")
+        elif self.doors is not None and model and not self.doors.has(model, dialect):
+            spoken = f" and speaks {dialect}'s calls" if dialect else ""
+            yield Fault(
+                "plan.model", model, f"must be listed by an upstream of the gateway that has it{spoken}"
+            )
+
+    def _of_task(self, task: Task) -> Iterator[Fault]:
+        for source in task.sources:
+            if self._lies(source) is None:
+                where = self.data / source.place if self.data else "a folder that FIRETRIAL_RUNNER_DATA names"
+                yield Fault(
+                    f"sources of {task.id}",
+                    source.told,
+                    f"must be provided by the operator: put it at {where}",
+                )
+
+    def _lies(self, source: Source) -> Path | None:
+        """Where the operator has put it; None where that is nowhere, or leads out of the data folder."""
+        if self.data is None:
+            return None
+        place = (self.data / source.place).resolve()
+        return place if place.exists() and place.is_relative_to(self.data.resolve()) else None
+
+
+def _refuse(faults: Iterable[Fault]) -> None:
+    found = tuple(dict.fromkeys(faults))
+    if found:
+        told = "; ".join(str(fault) for fault in found)
+        raise FiretrialError(Reason.PRECONDITION, f"what the runs need is missing: {told}", faults=found)

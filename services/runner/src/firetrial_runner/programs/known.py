@@ -1,0 +1,50 @@
+"""The agent programs that are known here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firetrial_kit.errors import Fault
+from firetrial_runner.gateway.upstream import Dialect
+from firetrial_runner.programs.program import Package, Program, split
+from firetrial_runner.streams import ClaudeCode, Codex, OpenHands, Reference
+
+_CODEX = "node_modules/@openai/codex-linux-*/vendor/*-linux-*"
+_CLAUDE = "node_modules/@anthropic-ai/claude-code-linux-*"
+
+_PROGRAMS = (
+    Program(
+        "codex",
+        Codex,
+        Dialect.OPENAI,
+        Package(
+            "@openai/codex", "0.171.0", {"codex": f"{_CODEX}/bin/codex", "rg": f"{_CODEX}/codex-path/rg"}
+        ),
+    ),
+    Program(
+        "claude-code",
+        ClaudeCode,
+        Dialect.ANTHROPIC,
+        Package("@anthropic-ai/claude-code", "2.1.197", {"claude": f"{_CLAUDE}/claude"}),
+    ),
+    # Needs a Python of its own: its image brings it, with whatever version the image's maker chose.
+    Program("openhands", OpenHands),
+    Program("reference", Reference, Dialect.OPENAI),
+)
+KNOWN = {program.name: program for program in _PROGRAMS}
+
+
+def known(told: str) -> Program | None:
+    """The program that an agent names; None for "", which is no program that is known."""
+    return KNOWN.get(split(told)[0])
+
+
+def faults(told: str) -> Iterator[Fault]:
+    """What is wrong with a program's name; "" is right."""
+    if not told:
+        return
+    name, version = split(told)
+    program = KNOWN.get(name)
+    if program is None or bool(version) != bool(program.package):
+        names = ", ".join(program.told for program in _PROGRAMS)
+        yield Fault("program", told, f"must be empty, or one of {names} (another version where it has one)")
