@@ -72,9 +72,15 @@ bench-trajectory: .venv/.dev  ## an agent writes 1 GiB in 350,000 lines: memory 
 bench-report: .venv/.dev  ## report on 100,000 judged runs: time, memory, an update by one run
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_report_scale.py -s
 
-local-judge: .venv/.run  ## opt-in: a small generating model judges labelled pairs (1.1 GB, slow)
-	@$(BIN)/python tools/local_model.py install
-	@$(BIN)/python tools/local_model.py probe tests/unit/judge/data/findings_held_out.jsonl
+LOCAL_MODEL := $(BIN)/python tools/local_model.py
+PAIRS ?= tests/unit/judge/data/findings_held_out.jsonl
+local-judge: .venv/.run  ## opt-in: a small model judges labelled pairs (PAIRS=…; fetches 1.1 GB once, builds 10 min, 1 s a pair)
+	@$(LOCAL_MODEL) install
+	@$(LOCAL_MODEL) probe $(PAIRS)
+
+local-pipeline: .venv/.run  ## opt-in: the whole path with a small model that really generates (as local-judge; minutes)
+	@$(LOCAL_MODEL) install
+	@$(LOCAL_MODEL) run $(BIN)/python tools/local_pipeline.py build/local-pipeline
 
 lint: .venv/.dev  ## style, and how files are formatted
 	@$(BIN)/ruff check

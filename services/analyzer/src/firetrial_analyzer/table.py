@@ -119,7 +119,8 @@ def f1_samples(ended: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
 
 def judgings(ended: pl.DataFrame) -> dict[str, dict[str, Judged]]:
     """Agent → task → the F1 that its runs count with, or that of each time that one was judged."""
-    several = (ended["judgings"].list.len() > 1).fill_null(value=False) & ended["f1"].is_not_null()
+    scored = (ended["outcome"] == Outcome.SCORED.value) & ended["f1"].is_not_null()
+    several = scored & (ended["judgings"].list.len() > 1).fill_null(value=False)
     once = f1_samples(ended.filter(~several))
     grouped = ended.filter(several).group_by("agent", "task").agg("judgings").iter_rows()
     more = {(agent, task): runs for agent, task, runs in grouped}
