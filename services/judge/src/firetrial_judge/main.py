@@ -24,11 +24,12 @@ from firetrial_kit.service import Parts, Service
 async def build(parts: Parts) -> Service:
     settings = JudgeSettings.from_env(parts.environ, SERVICE)
     metrics = JudgeMetrics(parts.registry, settings.price_table())
-    client, models = assembly.models(settings, parts, metrics)
+    unaided = await asyncio.to_thread(offline.load)
+    client, models = assembly.models(settings, parts, metrics, unaided.judge)
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
     runs = Records(parts.state, "run", JudgedRun)
-    judges = Judges(await asyncio.to_thread(offline.load), models)
+    judges = Judges(unaided, models)
     purses = Purses(Records(parts.state, "budget", Account), parts.clock)
     calibrating = assembly.calibrating(judges, parts)
     judging = Judging(

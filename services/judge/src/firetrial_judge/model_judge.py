@@ -2,7 +2,7 @@
 
 What was asked before is taken from the cache. What the model leaves out or gets wrong is asked for again, one
 claim at a time; what stays wrong is UNSCORED. The texts come from agents and are hostile: each request fences
-them with a marker that no writer can know.
+them with a marker that no writer can know. Of a small model verdicts are asked in one word (`one_word`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
 from firetrial_judge.judges import no_model
 from firetrial_judge.once import Turns
+from firetrial_judge.one_word import WORDS, Examined, OneWord
 from firetrial_judge.shelf import Shelf
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Verdict
@@ -34,6 +35,7 @@ from firetrial_kit.models import Answer, Call, Endpoint, MalformedAnswer, Messag
 
 _BATCH = 60  # claims in one request
 _GIVE_UP = 3  # malformed answers in a row after which the rest is left UNSCORED
+_TOGETHER = 16  # claims asked about in one word at once; where none is answered, the rest is left UNSCORED
 _EXTRACTION: TypeAdapter[Extraction] = TypeAdapter(Extraction)
 
 
@@ -62,6 +64,7 @@ class ModelJudge:
         *,
         cache: Cache | None = None,
         price: Price | None = None,
+        one_word: OneWord | None = None,
         token: Callable[[], str] = lambda: secrets.token_hex(12),
     ) -> None:
         self._client = client
@@ -70,13 +73,14 @@ class ModelJudge:
         self._shelf = Shelf(self._cache)
         self._turns = Turns()
         self._price = price
+        self._one_word = one_word
         self._token = token
         self._meter: Meter | None = None
         self.prompts_sha256 = prompts.sha256
         self.config = JudgeConfig(
             backend="model",
             model=client.endpoint.model,
-            prompts=prompts.version,
+            prompts=f"{prompts.version}+{one_word.version}" if one_word else prompts.version,
             endpoint=client.endpoint.base_url,
         )
 
@@ -92,7 +96,7 @@ class ModelJudge:
         sentences = units(cleaned)
         if not sentences:
             return Extraction(()), Spent()
-        key = self._key("claims", self._prompts.claims, cleaned)
+        key = self._key("claims", self._prompts.claims.version, cleaned)
         async with self._turns.of(key):  # who asks for the same text meanwhile finds it in the cache
             kept = _read((await self._cache.get([key])).get(key))
             if kept is not None:
@@ -108,7 +112,7 @@ class ModelJudge:
     async def core_idea(self, text: str) -> tuple[str, Spent]:
         """See `ModelBacked`. Raises the client's ModelErrors."""
         cleaned = clean(text)
-        key = self._key("core_idea", self._prompts.core_idea, cleaned)
+        key = self._key("core_idea", self._prompts.core_idea.version, cleaned)
         kept = (await self._cache.get([key])).get(key)
         if kept is not None:
             return kept.decode("utf-8", "replace"), Spent(cache_hits=1)
@@ -132,7 +136,8 @@ class ModelJudge:
         asked = [_Asked(c, references[q.reference]) for q in questions for c in q.claims]
         if len({a.claim.id for a in asked}) != len(asked):
             raise ValueError("two claims have one id")
-        key = self._key("verdicts", self._prompts.verdicts, sorted(references.values()), repeat)
+        version = self._one_word.version if self._one_word else self._prompts.verdicts.version
+        key = self._key("verdicts", version, sorted(references.values()), repeat)
         rulings = _known(asked, await self._shelf.find(key) if asked else {})
         spent = Spent(cache_hits=len(rulings))
         missing = [a for a in asked if a.claim.id not in rulings]
@@ -144,7 +149,9 @@ class ModelJudge:
         ], spent + cost
 
     async def _fresh(self, asked: Sequence[_Asked]) -> tuple[dict[str, Ruling], Spent]:
-        """Ask for verdicts: all in batches, then those that did not come one by one."""
+        """Ask for verdicts: all in batches, then those that did not come one by one; or each in one word."""
+        if self._one_word:
+            return await self._in_a_word(asked, self._one_word)
         batches = [asked[at : at + _BATCH] for at in range(0, len(asked), _BATCH)]
         answers = await asyncio.gather(*map(self._batch, batches))
         rulings = {id_: ruling for found, _ in answers for id_, ruling in found.items()}
@@ -174,6 +181,30 @@ class ModelJudge:
         references = {a.claim.id: a.reference for a in asked}
         return entries.rulings(answer.value["verdicts"], references), self._spent(answer.usage)
 
+    async def _in_a_word(self, asked: Sequence[_Asked], one_word: OneWord) -> tuple[dict[str, Ruling], Spent]:
+        """Ask about each claim by itself."""
+        pairs = [(a.claim.id, a.claim.text, a.reference) for a in asked]
+        examined = await asyncio.to_thread(one_word.examine, pairs)
+        rulings: dict[str, Ruling] = {}
+        spent = Spent()
+        for at in range(0, len(examined), _TOGETHER):
+            batch = examined[at : at + _TOGETHER]
+            answers = await asyncio.gather(*(self._word(one, one_word) for one in batch))
+            rulings |= {ruling.claim_id: ruling for ruling, _ in answers if ruling}
+            spent = sum((cost for _, cost in answers), spent)
+            if not any(ruling for ruling, _ in answers):
+                break
+        return rulings, spent
+
+    async def _word(self, examined: Examined, one_word: OneWord) -> tuple[Ruling | None, Spent]:
+        if not examined.passage:
+            return examined.offline, Spent()
+        try:
+            choice = await self._client.choose(one_word.messages(examined), WORDS, meter=self._meter)
+        except MalformedAnswer as error:
+            return None, self._spent(error.usage)
+        return one_word.ruling(examined, choice.chances), self._spent(choice.usage)
+
     async def _ask(
         self, prompt: Prompt, titled: Sequence[str], schema: Schema, name: str, accept: Schema | None = None
     ) -> Answer:
@@ -191,9 +222,9 @@ class ModelJudge:
         ]
         return await self._client.ask(messages, schema, name=name, accept=accept, meter=self._meter)
 
-    def _key(self, task: str, prompt: Prompt, *content: object) -> str:
+    def _key(self, task: str, version: str, *content: object) -> str:
         endpoint = self._client.endpoint
-        return digest(task, prompt.version, endpoint.dialect, endpoint.base_url, endpoint.model, content)
+        return digest(task, version, endpoint.dialect, endpoint.base_url, endpoint.model, content)
 
     def _spent(self, usage: Usage) -> Spent:
         cost = self._price.of(usage) if self._price else None
@@ -224,14 +255,18 @@ def clients(
 
 
 def model_judges(
-    client: Callable[[str], ModelClient], cache: Cache, prices: Mapping[str, Price]
+    client: Callable[[str], ModelClient],
+    cache: Cache,
+    prices: Mapping[str, Price],
+    one_word: OneWord | None = None,
 ) -> Callable[[str], Judge]:
     """Makes the judge of a model by name."""
     prompts = load_prompts()
 
     def judge(model: str) -> Judge:
         asked = client(model)
-        return ModelJudge(asked, prompts, cache=cache, price=prices.get(asked.endpoint.model))
+        price = prices.get(asked.endpoint.model)
+        return ModelJudge(asked, prompts, cache=cache, price=price, one_word=one_word)
 
     return judge
 

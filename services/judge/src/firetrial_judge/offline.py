@@ -85,17 +85,27 @@ class OfflineJudge:
             return _together([self._rule(reference, piece, claim_id) for piece in pieces])
         return self._rule(reference, pieces[0], claim_id)
 
+    def near(self, reference: Reference, claim: str) -> list[int]:
+        """The places of the sentences that speak of what the claim speaks of, the nearest first."""
+        return list(self._near(reference, _line(clean(claim))))
+
+    def _near(self, reference: Reference, claim: str) -> dict[int, float]:
+        """The near sentences with their cosines, the nearest first."""
+        if not reference.sentences or not claim:
+            return {}
+        cosines = [float(c) for c in reference.vectors @ self._embedder.embed([claim])[0]]
+        nearest = sorted(range(len(cosines)), key=lambda i: (-cosines[i], i))[:_NEAREST]
+        return {i: cosines[i] for i in nearest if cosines[i] >= _GATE}
+
     def _rule(self, reference: Reference, claim: str, claim_id: str) -> Ruling:
         if not reference.sentences or not claim:
             return Ruling(claim_id, Verdict.NEUTRAL, "nothing to compare")
-        cosines = [float(c) for c in reference.vectors @ self._embedder.embed([claim])[0]]
-        nearest = sorted(range(len(cosines)), key=lambda i: (-cosines[i], i))[:_NEAREST]
-        near = [i for i in nearest if cosines[i] >= _GATE]
+        near = self._near(reference, claim)
         around = Around.of([reference.sentences[i] for i in near])
         found = [
             reading
-            for i in near
-            for reading in readings(reference.sentences[i], parts(claim), cosines[i], around)
+            for i, cosine in near.items()
+            for reading in readings(reference.sentences[i], parts(claim), cosine, around)
         ]
         return _conclude(claim_id, found, dict(zip(reference.sentences, reference.spans, strict=True)))
 
@@ -140,7 +150,7 @@ class OfflineBackend:
     quality = QUALITY
 
     def __init__(self, judge: OfflineJudge) -> None:
-        self._judge = judge
+        self.judge = judge
 
     async def claims(self, text: str) -> tuple[Extraction, Spent]:
         """See `claims.extract`."""
@@ -152,12 +162,12 @@ class OfflineBackend:
 
     async def prepare(self, texts: Sequence[str]) -> None:
         """See `OfflineJudge.prepare`."""
-        await asyncio.to_thread(self._judge.prepare, texts)
+        await asyncio.to_thread(self.judge.prepare, texts)
 
     def _rule(self, claims: Sequence[Claim], reference: str) -> list[Ruling]:
-        prepared = self._judge.read(reference)
-        self._judge.prepare([claim.text for claim in claims])
-        return [self._judge.rule(prepared, claim.text, claim.id) for claim in claims]
+        prepared = self.judge.read(reference)
+        self.judge.prepare([claim.text for claim in claims])
+        return [self.judge.rule(prepared, claim.text, claim.id) for claim in claims]
 
 
 def load() -> OfflineBackend:

@@ -58,7 +58,29 @@ def backend_options(*others: str) -> Callable[[Any], Any]:
     return add
 
 
-def endpoint(backend: str, model: str, base_url: str) -> Endpoint:
+def asking_options(command: Any) -> Any:
+    """The options --verdicts and --patience, of commands that ask for verdicts on claims."""
+    for option in (
+        click.option(
+            "--patience",
+            type=click.FloatRange(1, 86400),
+            default=120.0,
+            show_default=True,
+            help="Seconds that one answer of a model may take.",
+        ),
+        click.option(
+            "--verdicts",
+            type=click.Choice(["listed", "one-word"]),
+            default="listed",
+            show_default=True,
+            help="How a model is asked: for a list, or claim by claim for the chances of one word.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def endpoint(backend: str, model: str, base_url: str, patience: float = 120.0) -> Endpoint:
     """What the options name. Raises INVALID without a model."""
     check("--model", [] if model else [Fault("--model", "", "must name the model to ask")])
     address, key = _MODELS[backend]
@@ -66,8 +88,8 @@ def endpoint(backend: str, model: str, base_url: str) -> Endpoint:
         base_url or address,
         model,
         os.environ.get(key, ""),
-        timeout=120.0,
-        patience=120.0,
+        timeout=patience,
+        patience=patience,
         dialect="anthropic" if backend == "anthropic" else "openai",
     )
 

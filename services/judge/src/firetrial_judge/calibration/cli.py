@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from firetrial_judge.terminal import JSON_OPTION, backend_options, read_bytes, refusals
+from firetrial_judge.terminal import JSON_OPTION, asking_options, backend_options, read_bytes, refusals
 
 if TYPE_CHECKING:
     from firetrial_judge.calibration.agreement import Agreement
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 @click.command("calibrate")
 @click.argument("file", metavar="LABELS")
 @backend_options("offline")
+@asking_options
 @JSON_OPTION
-def calibrate(file: str, *, backend: str, model: str, base_url: str, as_json: bool) -> None:
+def calibrate(file: str, *, as_json: bool, **options: Any) -> None:
     """Measure a judge against people's labels.
 
     LABELS (or -) is CSV with the columns id, reference, claim, label and perhaps rater, or JSON lines: such
@@ -31,20 +33,18 @@ def calibrate(file: str, *, backend: str, model: str, base_url: str, as_json: bo
 
     with refusals():
         items = read_labels(read_bytes(file))
-        found, told = asyncio.run(_measured(items, backend, model, base_url))
+        found, told = asyncio.run(_measured(items, options))
     if as_json:
         click.echo(json.dumps(as_dict(found) | {"judge": told}))
     else:
         click.echo("\n".join(lines(found)))
 
 
-async def _measured(
-    items: list[Item], backend: str, model: str, base_url: str
-) -> tuple[Agreement, dict[str, str]]:
+async def _measured(items: list[Item], options: Mapping[str, Any]) -> tuple[Agreement, dict[str, str]]:
     from firetrial_judge.calibration.measuring import measured
     from firetrial_judge.cli import open_judge
 
-    async with open_judge(backend, model, base_url) as judge:
+    async with open_judge(**options) as judge:
         config = judge.config
         told = {
             "backend": config.backend,
