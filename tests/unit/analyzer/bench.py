@@ -44,7 +44,6 @@ class Bench:
     bus: InMemoryBus = field(default_factory=InMemoryBus)
     state: InMemoryState = field(default_factory=InMemoryState)
     clock: ManualClock = field(default_factory=ManualClock)
-    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
 
     def __post_init__(self) -> None:
         self.objects = InMemoryObjects(GRANTS["analyzer"], sharing=self.everything)
@@ -52,6 +51,7 @@ class Bench:
 
     def start(self) -> None:
         """A new process over the same bus, state and store."""
+        self.registry = CollectorRegistry()
         self.archive = Archive(self.objects)
         self.records = Records(self.state, "report", ReportRecord)
         self.ledger = Ledger(self.records, self.objects, self.clock)
@@ -59,7 +59,7 @@ class Bench:
             ledger=self.ledger,
             archive=self.archive,
             announcer=Announcer(self.bus, self.clock),
-            metrics=AnalyzerMetrics(CollectorRegistry()),
+            metrics=AnalyzerMetrics(self.registry),
         )
         self.handlers = Handlers(self.reports, self.archive, structlog.get_logger())
         self.consumers = {one.name: one for one in self.handlers.consumers(4)}

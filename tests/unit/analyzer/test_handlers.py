@@ -168,6 +168,16 @@ async def test_redelivery_is_a_no_op(bench: Bench) -> None:
     assert await bench.records.get(EXPERIMENT) == record
 
 
+async def test_a_run_that_is_in_is_announced_again_without_another_look_at_it(bench: Bench) -> None:
+    message = await bench.judged(run())
+    await bench.deliver("run_judged")
+    del bench.everything.held["results/judgements/j-1.json"]
+    bench.start()
+    bench.bus.redeliver(bench.consumer("run_judged"), message)
+    assert await bench.deliver("run_judged") == ["done"]
+    assert not bench.facts("run_analysis_failed")
+
+
 class Crash(BaseException):
     """The process is gone: nothing in it can catch this."""
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -154,3 +155,31 @@ async def test_an_analysis_that_is_not_there_says_what_to_do(bench: Bench) -> No
     with pytest.raises(FiretrialError, match="has not ended") as error:
         await bench.servicer.GetAnalysis(pb.GetAnalysisRequest(run_id="r-none"), None)
     assert error.value.reason is Reason.NOT_FOUND
+
+
+async def test_a_running_report_is_rendered_once_while_no_run_ends(bench: Bench) -> None:
+    first = await rendered(bench, pb.FORMAT_JSON)
+    bench.objects.fail_next = FiretrialError(Reason.UNAVAILABLE, "nobody may ask the store again")
+    assert await rendered(bench, pb.FORMAT_JSON) == first
+    bench.objects.fail_next = None
+    await bench.finished(run(3), run_pb2.OUTCOME_AGENT_FAILED, expected=4)
+    await bench.deliver("run_finished")
+    assert json.loads(await rendered(bench, pb.FORMAT_JSON))["ended_runs"] == 2
+
+
+async def test_one_report_is_rendered_at_a_time_and_the_loop_goes_on(bench: Bench) -> None:
+    """Ten ask for the same at once: one renders, and the others are given what it made."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count())
+    answers = await asyncio.gather(*(rendered(bench, pb.FORMAT_HTML) for _ in range(10)))
+    counting.cancel()
+    assert len(set(answers)) == 1
+    assert turns > 100
+    assert bench.registry.get_sample_value("firetrial_report_seconds_count") == 1

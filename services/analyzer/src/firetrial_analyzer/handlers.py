@@ -78,13 +78,16 @@ class Handlers:
 
     async def _finish(self, message: Received, no_model: str = "") -> None:
         run, plan = _finished(message)
-        if run is not None:
-            left = _left(message.parse(runner_events.RunFinished).run)
-            await self._reports.add(await self._analysing.unjudged(run, left, no_model=no_model), plan)
+        if run is None or await self._reports.again(run, "", plan):
+            return
+        left = _left(message.parse(runner_events.RunFinished).run)
+        await self._reports.add(await self._analysing.unjudged(run, left, no_model=no_model), plan)
 
     async def _judge(self, message: Received, no_model: str = "") -> None:
         event = message.parse(judge_events.RunJudged)
         run, plan = _judged(message)
+        if await self._reports.again(run, event.judgement_id, plan):
+            return
         ref = event.judgement
         judge, judgement = await self._archive.judgement(run.run_id, ref.uri, ref.sha256)
         item = await self._analysing.judged(
@@ -94,6 +97,8 @@ class Handlers:
 
     async def _no_judge(self, message: Received, no_model: str = "") -> None:
         run, plan = _judge_failed(message)
+        if await self._reports.again(run, "", plan):
+            return
         await self._reports.add(await self._analysing.unjudged(run, Left(), no_model=no_model), plan)
 
     async def paper_parse_failed(self, message: Received) -> None:

@@ -66,6 +66,14 @@ class Ledger:
                 if await self._replace(known, new):
                     return await self._compact(new)
 
+    async def plan(self, experiment: str, plan: Plan) -> ReportRecord:
+        """The record with `plan`, where that knows more runs."""
+        record = await self.records.get(experiment)
+        if record.with_plan(plan) == record:
+            return record
+        await self._put_plan(experiment, plan)
+        return await self.change(experiment, lambda known: known.with_plan(plan))
+
     async def change(self, experiment: str, change: Callable[[ReportRecord], ReportRecord]) -> ReportRecord:
         """The record after `change`, which is pure; it is made where there was none."""
         now = self._clock.now()
@@ -105,7 +113,7 @@ class Ledger:
     async def _with(self, record: ReportRecord, row: Row, plan: Plan) -> ReportRecord:
         planned = record.with_plan(plan)
         if planned.plan != record.plan:
-            await self._objects.put("results", _plan_key(row["experiment"]), _PLAN.dump_json(plan), _JSON)
+            await self._put_plan(record.experiment_id, plan)
         if await self._holds(record, *key(row)):
             return planned
         ends = not row["superseded"] and not await self._has_ended(record, _slot(row))
@@ -156,6 +164,9 @@ class Ledger:
             large = await self._parts.put(record.experiment_id, pl.concat(tables))
             record = await self.change(record.experiment_id, lambda known: known.with_merged(small, large))  # noqa: B023
         return record
+
+    async def _put_plan(self, experiment: str, plan: Plan) -> None:
+        await self._objects.put("results", _plan_key(experiment), _PLAN.dump_json(plan), _JSON)
 
     async def _kept_plan(self, experiment: str) -> Plan:
         try:

@@ -61,7 +61,7 @@ class Reports:
         """Whether the run is in with this judgement already; then it is announced again, and no more."""
         if not await self._ledger.holds(run.experiment, run.run_id, judgement_id):
             return False
-        await self._ledger.change(run.experiment, lambda record: record.with_plan(plan))
+        await self._ledger.plan(run.experiment, plan)
         await self._announcer.run_analyzed(run)
         await self._settle(run.experiment)
         return True
