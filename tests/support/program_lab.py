@@ -91,8 +91,7 @@ async def lab(
         prices = f'[prices."{MODEL}"]\nprompt = 1\ncompletion = 10\ncached = 0.5\n'
         settings.write_text("\n".join(["[upstreams.main]", *lines, 'key_env = "REAL_KEY"', prices]))
     async with Doors.by(settings, {"REAL_KEY": KEY}, Books(state), clock, CollectorRegistry()) as doors:
-        world = World(
-            folder / "work", state=state, sandbox=BwrapSandbox.create(), clock=clock, doors=doors, shelf=shelf
-        )
+        real: dict[str, Any] = {"sandbox": BwrapSandbox.create(), "clock": clock}
+        world = World(folder / "work", state=state, doors=doors, shelf=shelf, **real)
         yield ProgramLab(world)
     world.presence.leave()

@@ -10,7 +10,17 @@ import pytest
 from firetrial_kit.objects import ObjectRef
 from firetrial_runner import run as runs
 from firetrial_runner.allowance import Allowance
-from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, RunUsage, Slot, Yield
+from firetrial_runner.run import (
+    End,
+    LeaseLostError,
+    ModelTrouble,
+    Outcome,
+    Run,
+    RunState,
+    RunUsage,
+    Slot,
+    Yield,
+)
 from firetrial_runner.sandbox.port import Termination
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -178,3 +188,26 @@ def test_judging() -> None:
     assert (failed.outcome, failed.reason, failed.superseded) == (Outcome.JUDGE_FAILED, "no truth", False)
     assert runs.judged(failed) is None
     assert runs.not_judged(scored, NOW, "late") is None
+
+
+DOWN = ModelTrouble(down="openai answered 503")
+
+
+@pytest.mark.parametrize(
+    ("termination", "models", "outcome", "reason"),
+    [
+        (Termination.EXITED, DOWN, Outcome.INFRA_FAILED, "answered 503"),
+        (Termination.TIMED_OUT, DOWN, Outcome.INFRA_FAILED, "answered 503"),
+        (Termination.OOM_KILLED, DOWN, Outcome.AGENT_FAILED, ""),
+        (Termination.EXITED, ModelTrouble(over_budget="2 calls"), Outcome.AGENT_FAILED, "used up: 2 calls"),
+        (Termination.EXITED, ModelTrouble(), Outcome.AGENT_FAILED, ""),
+    ],
+)
+def test_who_is_to_blame_for_want_of_a_model(
+    termination: Termination, models: ModelTrouble, outcome: Outcome, reason: str
+) -> None:
+    end = End(termination, code=1)
+    _, found, why = runs.verdict(end, concluded=False, why_none="none", models=models)
+    assert found is outcome
+    assert reason in why
+    assert runs.verdict(end, concluded=True, models=models) == (RunState.CONCLUDED, None, "")
