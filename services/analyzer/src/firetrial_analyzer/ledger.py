@@ -21,7 +21,7 @@ from firetrial_analyzer.columns import Row, key
 from firetrial_analyzer.outcomes import Slot
 from firetrial_analyzer.parts import Parts
 from firetrial_analyzer.record import LARGEST, NO_PLAN, TAIL, Plan, ReportRecord, mixed
-from firetrial_analyzer.table import attempts, ends_slot
+from firetrial_analyzer.table import attempts, latest
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
@@ -98,13 +98,12 @@ class Ledger:
                 old = await self.records.find(experiment)
                 known = {key(row): row for row in (*rows, *(old.tail if old else ()))}
                 table = columns.frame(known[name] for name in sorted(known))
-                told = attempts(table)
                 new = ReportRecord(
                     experiment,
                     self._clock.now(),
                     await self._kept_plan(experiment),
                     tuple([await self._parts.put(experiment, part) for part in table.iter_slices(LARGEST)]),
-                    ended=len(told.filter(ends_slot(told))),
+                    ended=len(latest(attempts(table))),
                     inputs=reduce(mixed, sorted(known), ""),
                 )
                 if await self._replace(old, new):

@@ -39,6 +39,11 @@ def ends_slot(of_attempts: pl.DataFrame) -> pl.Series:
     return place.is_in(ended.unique(SLOT, keep="last")["place"].implode())
 
 
+def latest(of_attempts: pl.DataFrame) -> pl.DataFrame:
+    """One row for each slot that has ended, ordered by slot."""
+    return of_attempts.filter(ends_slot(of_attempts))
+
+
 def refuse(of_attempts: pl.DataFrame) -> None:
     """Raises INVALID with every fault: mixed experiments, rival attempts. Values were checked row by row."""
     faults = []
