@@ -91,6 +91,13 @@ def test_latex_has_no_live_character(text: str) -> None:
     assert inert.count("\\") == len(re.findall(r"\\[&%$#_{}]", inert))
 
 
+def test_a_latex_caption_says_whole_that_the_judge_was_offline() -> None:
+    assert (
+        "Offline judge: a demonstration, not a benchmark score.}"
+        in render(sample.report(), Format.LATEX).decode()
+    )
+
+
 def test_latex_spells_out_what_no_font_has() -> None:
     assert latex_escaped("Zoë 日 🎉 − ±") == r"Zoë [U+65E5] [U+1F389] $-$ $\pm$"
 

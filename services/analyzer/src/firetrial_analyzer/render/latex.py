@@ -34,9 +34,9 @@ def latex(report: Report) -> str:
     return "\n\n".join([head, *map(_table, sheets(report))]) + "\n"
 
 
-def latex_escaped(value: str) -> str:
+def latex_escaped(value: str, limit: int = 120) -> str:
     """`value` as plain text in LaTeX; a character that no usual font has stands as its number."""
-    known = _UNKNOWN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text.shown(value, 120))
+    known = _UNKNOWN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text.shown(value, limit))
     return known.translate(_SPECIAL)
 
 
@@ -59,7 +59,7 @@ def _table(sheet: Sheet) -> str:
         (
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{latex_escaped(sheet.title)}. {latex_escaped(sheet.note)}}}",
+            rf"\caption{{{latex_escaped(sheet.title)}. {latex_escaped(sheet.note, text.MAX_TEXT)}}}",
             rf"\label{{tab:{sheet.name}}}",
             *fitted,
             r"\end{table}",
