@@ -20,6 +20,7 @@ from firetrial_runner.agents import Agents
 from firetrial_runner.allowance import DEFAULT, MOST
 from firetrial_runner.announce import Announcer
 from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.egress.ways import Ways
 from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
@@ -89,6 +90,7 @@ class World:
     doors: Doors | None = None
     shelf: Shelf | None = None
     data: Path | None = None
+    ways: Ways | None = None
     books: Books = field(init=False)
     presence: Presence = field(init=False)
     dispatch: Dispatch = field(init=False)
@@ -105,7 +107,8 @@ class World:
         metrics = RunnerMetrics(CollectorRegistry(), "default", 2)
         announce = Announcer(self.bus, self.clock)
         lease = self.presence.lease
-        needs = Needs("default", self.shelf or Shelf(self.work_dir / "programs"), self.doors, self.data)
+        shelf, ways = self.shelf or Shelf(self.work_dir / "programs"), self.ways or Ways(self.books)
+        needs = Needs("default", shelf, self.doors, self.data, ways)
         execution = Execution(
             self.sandbox,
             self.books.agents,

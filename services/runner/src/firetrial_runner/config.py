@@ -6,13 +6,17 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from firetrial_kit.settings import Settings
 from firetrial_runner.allowance import DEFAULT, MOST, Allowance
+from firetrial_runner.egress.egress import BYTES, Caps
+from firetrial_runner.egress.policy import Most
+from firetrial_runner.egress.ways import Ways
 from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.needs import Needs
 from firetrial_runner.programs import Shelf
+from firetrial_runner.records import Books
 
 
 class RunnerSettings(Settings):
@@ -34,11 +38,21 @@ class RunnerSettings(Settings):
     data: Path | None = None
     # The model gateway's file of settings (docs/gateway.md). Unset: agents reach no model.
     gateway: Path | None = None
+    # What tasks may reach of the network at most (docs/network.md): none, hosts with commas between, or open.
+    network: str = "none"
+    # Bytes that a run may send and receive there.
+    network_bytes: int = Field(default=BYTES, gt=0)
     # The most that a run may be given; 0 is what the machine has. Seconds, bytes, cores.
     max_wall_s: float = Field(default=MOST.wall_s, gt=0)
     max_memory_bytes: int = Field(default=0, ge=0)
     max_cpus: float = Field(default=0, ge=0)
     max_disk_bytes: int = Field(default=MOST.disk_bytes, gt=0)
+
+    @field_validator("network")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        Most.told(value)
+        return value
 
     def docker(self) -> dict[str, str]:
         """What a Docker sandbox is opened with."""
@@ -49,9 +63,11 @@ class RunnerSettings(Settings):
         told = (name.strip() for name in self.programs_in_image.split(","))
         return Shelf(self.programs.expanduser().absolute(), frozenset(filter(None, told)))
 
-    def needs(self, doors: Doors | None) -> Needs:
+    def needs(self, doors: Doors | None, books: Books) -> Needs:
         """What there is for runs."""
-        return Needs(self.pool, self.shelf(), doors, self.data.absolute() if self.data else None)
+        data = self.data.absolute() if self.data else None
+        ways = Ways(books, Most.told(self.network), Caps(self.network_bytes))
+        return Needs(self.pool, self.shelf(), doors, data, ways)
 
     def most(self) -> Allowance:
         """What a run may be given at most."""

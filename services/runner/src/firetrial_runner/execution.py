@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from firetrial_runner import keys, programs, workspace
 from firetrial_runner.agent import Agent
 from firetrial_runner.allowance import Allowance
 from firetrial_runner.archive import Packed
+from firetrial_runner.egress.egress import Egress
 from firetrial_runner.gateway.gateway import Door
 from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
@@ -26,7 +27,7 @@ from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
 from firetrial_runner.tape import Tape, Watch, follow
 from firetrial_runner.task import Task
-from firetrial_runner.trajectory import Recorder
+from firetrial_runner.trajectory import Kind, Recorder, Told, Value
 from firetrial_runner.wire import task_to_domain
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ class _Attempt:
     recorder: Recorder
     watch: Watch
     door: Door | None
+    egress: Egress | None
 
     def begin(self, process: Process) -> None:
         """Its process has started."""
@@ -86,15 +88,20 @@ class Execution:
             read = programs.reading(agent.program, paid_here=self.needs.doors is not None)
             recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), read.see, read.reader)
             watch = Watch(self.clock)
-            async with self._door(run, recorder, watch, cancelled) as door:
-                end = await self._execute(_Attempt(run, agent, task, place, recorder, watch, door), cancelled)
+            async with (
+                self._door(run, recorder, watch, cancelled) as door,
+                self._way_out(run, task, recorder, watch) as egress,
+            ):
+                attempt = _Attempt(run, agent, task, place, recorder, watch, door, egress)
+                end = await self._execute(attempt, cancelled)
             if door is not None:
                 await _tell_of_models(door.session, recorder, end.usage.wall_s)
             await recorder.end_output()
             left = await asyncio.to_thread(workspace.collect, place, read.found(), read.why_none())
             await recorder.event(_told(left), end.usage.wall_s)
             await recorder.close()
-            return await self._keep(run, end, left, recorder, door)
+            kept = await self._keep(run, end, left, recorder, door)
+            return replace(kept, contacts=egress.contacts, cut_off=egress.down) if egress else kept
         finally:
             await asyncio.shield(asyncio.to_thread(workspace.remove, folder))
 
@@ -132,6 +139,22 @@ class Execution:
         finally:
             await door.aclose(*((_CANCELLED_S,) if cancelled.is_set() else ()))
 
+    @asynccontextmanager
+    async def _way_out(
+        self, run: Run, task: Task, recorder: Recorder, watch: Watch
+    ) -> AsyncIterator[Egress | None]:
+        """The run's way to the network, where its task has one; each contact is recorded."""
+
+        async def record(text: str, told: Mapping[str, Value]) -> None:
+            await recorder.tell(Told(Kind.EVENT, text, told), watch.offset())
+
+        egress = await self.needs.ways.open(run, task.network, record)
+        try:
+            yield egress
+        finally:
+            if egress is not None:
+                await egress.aclose()
+
     async def _execute(self, attempt: _Attempt, cancelled: asyncio.Event) -> Exit:
         run, place, recorder = attempt.run, attempt.place, attempt.recorder
         limits = run.limits.limits(self.default)
@@ -144,6 +167,7 @@ class Execution:
             read_only={workspace.AGENT: place.bundle, **self.needs.mounts(attempt.agent, attempt.task)},
             limits=limits,
             gateway=attempt.door,
+            egress=attempt.egress,
         )
         async with aclosing(await self.sandbox.start(spec)) as process:
             attempt.begin(process)

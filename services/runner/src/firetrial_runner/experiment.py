@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from firetrial_kit.errors import Fault
+from firetrial_kit.hosts import denied, rule_faults
 from firetrial_kit.ids import digest
 from firetrial_runner.allowance import MOST, Allowance
 from firetrial_runner.run import Run, RunState, Slot, queued
@@ -35,6 +36,7 @@ class Plan:
     limits: Allowance = field(default_factory=Allowance)
     max_attempts: int = DEFAULT_ATTEMPTS
     model: str = ""
+    denied_hosts: tuple[str, ...] = ()
 
     def faults(self, known: Collection[str], most: Allowance = MOST) -> Iterator[Fault]:
         """Everything that is wrong; `known` are the ids of the agents there are."""
@@ -56,6 +58,7 @@ class Plan:
             yield Fault("plan.max_attempts", str(self.max_attempts), f"must be 0 (3) to {MAX_ATTEMPTS}")
         if len(self.model) > 256:
             yield Fault("plan.model", self.model, "must be at most 256 characters")
+        yield from rule_faults("plan.denied_hosts", self.denied_hosts, denied)
         yield from self.limits.faults(most, "plan.limits")
 
 

@@ -38,7 +38,7 @@ async def build(parts: Parts) -> Service:
     lease, ttl_s = presence.lease, parts.settings.ack_wait
     opening = Doors.by(settings.gateway, parts.environ, books, clock, parts.registry)
     doors = await parts.stack.enter_async_context(opening)
-    needs = settings.needs(doors)
+    needs = settings.needs(doors, books)
     execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default(), needs)
     dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run)
     experiments = Experiments(books, objects, announce, dispatch, clock, settings.most(), needs)

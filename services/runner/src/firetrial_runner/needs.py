@@ -9,6 +9,7 @@ from pathlib import Path
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_runner import programs
 from firetrial_runner.agent import Agent
+from firetrial_runner.egress.ways import Ways
 from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.programs import Shelf
 from firetrial_runner.task import Source, Task
@@ -19,12 +20,16 @@ DATA = "/data"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """A runner of `pool` has these programs, ways to models, and data; it cannot speak for another pool."""
+    """A runner of `pool` has these programs, ways to models and outside, and data.
+
+    It cannot speak for another pool.
+    """
 
     pool: str
     shelf: Shelf
     doors: Doors | None
     data: Path | None
+    ways: Ways
 
     def check_experiment(self, pool: str, agents: Iterable[Agent], model: str, tasks: Iterable[Task]) -> None:
         """Raises PRECONDITION with all that is missing for an experiment in `pool`, if that is this one's."""
@@ -56,6 +61,7 @@ class Needs:
             )
 
     def _of_task(self, task: Task) -> Iterator[Fault]:
+        yield from self.ways.faults(f"network of {task.id}", task.network)
         for source in task.sources:
             if self._lies(source) is None:
                 where = self.data / source.place if self.data else "a folder that FIRETRIAL_RUNNER_DATA names"

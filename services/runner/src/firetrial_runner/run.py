@@ -15,6 +15,7 @@ from enum import StrEnum
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 from firetrial_runner.allowance import Allowance
+from firetrial_runner.egress.contacts import Contact
 from firetrial_runner.sandbox.port import Termination
 
 MAX_REASON = 2000
@@ -141,6 +142,7 @@ class Run:
     artifacts: ObjectRef | None = None
     trajectory_chunks: int = 0
     origin: Origin | None = None
+    contacts: tuple[Contact, ...] = ()
 
     @property
     def slot(self) -> Slot:
@@ -181,13 +183,14 @@ def next_attempt(run: Run, now: datetime) -> Run:
 
 
 def verdict(
-    end: End, *, concluded: bool, why_none: str = "", models: ModelTrouble | None = None
+    end: End, *, concluded: bool, why_none: str = "", models: ModelTrouble | None = None, cut_off: str = ""
 ) -> tuple[RunState, Outcome | None, str]:
     """(state, outcome, reason) for how an agent ended and whether it left a conclusion.
 
     A conclusion is judged however the process ended, by time-out or with an error too: exit codes are the
     agent's own word, what it left is evidence. Only a cancelled or lost run is not looked at. An agent that
-    gave up or ran out of time while its models could not be had did not fail by its own doing.
+    gave up or ran out of time while its models could not be had, or while it was `cut_off` from the network
+    that its task gives it, did not fail by its own doing.
     """
     if end.termination is Termination.CANCELLED:
         return RunState.ENDED, Outcome.CANCELLED, "cancelled"
@@ -197,6 +200,8 @@ def verdict(
         return RunState.CONCLUDED, None, ""
     if models and models.down and end.termination in {Termination.EXITED, Termination.TIMED_OUT}:
         return RunState.ENDED, Outcome.INFRA_FAILED, f"no conclusion, and no model: {models.down}"
+    if cut_off and end.termination in {Termination.EXITED, Termination.TIMED_OUT}:
+        return RunState.ENDED, Outcome.INFRA_FAILED, f"no conclusion, and no network: {cut_off}"
     how = end.detail or (f"ended by signal {end.signal}" if end.signal else f"exited with {end.code}")
     spent = f"; its budget was used up: {models.over_budget}" if models and models.over_budget else ""
     return RunState.ENDED, Outcome.AGENT_FAILED, f"no conclusion ({how}): {why_none}{spent}"
@@ -227,12 +232,18 @@ class Yield:
     trajectory_chunks: int
     final: bool = False  # what is wrong would be wrong at the next attempt too
     models: ModelTrouble | None = None
+    contacts: tuple[Contact, ...] = ()
+    cut_off: str = ""  # why nothing outside was reached, where that is our fault
 
 
 def over(run: Run, what: Yield, now: datetime) -> Run:
     """The run once its agent's process has ended."""
     state, outcome, reason = verdict(
-        what.end, concluded=what.conclusion is not None, why_none=what.why_none, models=what.models
+        what.end,
+        concluded=what.conclusion is not None,
+        why_none=what.why_none,
+        models=what.models,
+        cut_off=what.cut_off,
     )
     return replace(
         run,
@@ -247,6 +258,7 @@ def over(run: Run, what: Yield, now: datetime) -> Run:
         conclusion=what.conclusion,
         artifacts=what.artifacts,
         trajectory_chunks=what.trajectory_chunks,
+        contacts=what.contacts,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from firetrial_kit.objects import ObjectRef
+from firetrial_runner.egress.policy import Network
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +24,4 @@ class Task:
     instruction: str
     data: ObjectRef | None
     sources: tuple[Source, ...] = ()
+    network: Network = field(default_factory=Network)

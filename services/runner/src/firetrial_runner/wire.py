@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from google.protobuf.duration_pb2 import Duration
@@ -17,6 +18,8 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_runner.agent import Agent, AgentDefinition, AgentFile
 from firetrial_runner.allowance import MOST, Allowance, ModelCaps
+from firetrial_runner.egress.contacts import Contact
+from firetrial_runner.egress.policy import Network, Reach
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
 from firetrial_runner.importing.imported import Format, Imported
 from firetrial_runner.records import RunRecord
@@ -30,6 +33,7 @@ _OUTCOMES = {outcome: getattr(run_pb2, f"OUTCOME_{outcome.name}") for outcome in
 _TERMINATIONS = {end: getattr(run_pb2, f"TERMINATION_{end.name}") for end in Termination}
 _FORMATS_IN = {getattr(runner_service_pb2, f"LOG_FORMAT_{form.name}"): form for form in Format}
 _PROVENANCES = {origin: getattr(run_pb2, f"PROVENANCE_{origin.name}") for origin in Provenance}
+_REACHES_IN = {getattr(task_pb2.Network, f"REACH_{reach.name}"): reach for reach in Reach}
 _STATES_IN = {number: state for state, number in _STATES.items()}
 _OUTCOMES_IN = {number: outcome for outcome, number in _OUTCOMES.items()}
 _TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
@@ -73,8 +77,15 @@ def task_to_domain(json: bytes) -> Task:
         raise FiretrialError(Reason.CORRUPT, f"the task's object is no task: {error}") from error
     if not is_id(task.id):
         raise FiretrialError(Reason.CORRUPT, f"the task's object has no id but {task.id!r}")
+    data = ref_to_domain(task.data) if task.data.uri else None
     sources = tuple(map(_source_to_domain, task.sources))
-    return Task(task.id, task.instruction, ref_to_domain(task.data) if task.data.uri else None, sources)
+    return Task(task.id, task.instruction, data, sources, _network_to_domain(task.network))
+
+
+def _network_to_domain(network: task_pb2.Network) -> Network:
+    """What has no known reach reaches nothing."""
+    reach = _REACHES_IN.get(network.reach, Reach.GATEWAY)
+    return Network(reach, tuple(network.hosts), tuple(network.denied))
 
 
 def _source_to_domain(source: task_pb2.DataSource) -> Source:
@@ -94,6 +105,7 @@ def plan_to_domain(plan: plan_pb2.Plan) -> Plan:
         limits=limits_to_domain(plan.limits),
         max_attempts=plan.max_attempts or DEFAULT_ATTEMPTS,
         model=plan.model,
+        denied_hosts=tuple(plan.denied_hosts),
     )
 
 
@@ -141,6 +153,11 @@ def cost_cap(slip: str) -> float | None:
     return plan.max_cost_usd if plan.HasField("max_cost_usd") else None
 
 
+def denied_hosts(slip: str) -> tuple[str, ...]:
+    """What the plan of a slip denies to all runs."""
+    return tuple(slip_to_wire(slip).plan.denied_hosts)
+
+
 def experiment_to_wire(experiment: Experiment, counts: dict[str, int], *, ended: bool) -> run_pb2.Experiment:
     return run_pb2.Experiment(
         id=experiment.id,
@@ -181,6 +198,7 @@ def run_to_wire(run: Run) -> run_pb2.Run:
         limits=limits_to_wire(run.limits),
         provenance=_PROVENANCES[run.origin.provenance if run.origin else Provenance.HERE],
         lacking=run.origin.lacking if run.origin else (),
+        contacts=[run_pb2.Contact(**asdict(contact)) for contact in run.contacts],
     )
 
 
@@ -211,6 +229,7 @@ def run_to_domain(run: run_pb2.Run, *, max_attempts: int = 1) -> Run:
         conclusion=ref_to_domain(run.conclusion) if run.conclusion.uri else None,
         artifacts=ref_to_domain(run.artifacts) if run.artifacts.uri else None,
         trajectory_chunks=run.trajectory_chunks,
+        contacts=tuple(Contact(c.host, c.bytes, c.requests, c.refused, c.denied) for c in run.contacts),
     )
 
 
