@@ -125,10 +125,15 @@ def call(name: str, arguments: Mapping[str, Any]) -> Reply:
     return text(None, finish="tool_calls", tool_calls=tool_calls)
 
 
+def _words(content: str) -> list[str]:
+    """The pieces in which a text is streamed."""
+    return re.split(r"(?<= )", content)
+
+
 def text_stream(content: str, *, usage: bool = True, pause: float = 0.0) -> Reply:
     """A streamed completion, word by word; with `usage`, that of `text`, in a last chunk of its own."""
     base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
-    deltas = [{"role": "assistant", "content": ""}, *({"content": word} for word in content.split(" "))]
+    deltas = [{"role": "assistant", "content": ""}, *({"content": word} for word in _words(content))]
     chunks: list[Any] = [
         {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]
@@ -179,7 +184,7 @@ def response_stream(content: str, *, pause: float = 0.0) -> Reply:
     created = {**whole, "status": "in_progress", "output": [], "usage": None}
     deltas = [
         {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": word}
-        for word in content.split(" ")
+        for word in _words(content)
     ]
     return stream(
         {"type": "response.created", "response": created},
@@ -252,7 +257,7 @@ def message_stream(content: str, *, pause: float = 0.0) -> Reply:
     }
     deltas = [
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": word}}
-        for word in content.split(" ")
+        for word in _words(content)
     ]
     ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}}
     return stream(

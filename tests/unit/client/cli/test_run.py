@@ -110,7 +110,8 @@ def test_an_experiment_that_never_came_to_runs(firetrial: Call, world: World, ta
         ((), "--paper FILE or --task ID"),
         (("--task", "t-1"), "at least one --agent"),
         (("--task", "t-1", "--paper", "study.md", "--agent-command", "true"), "--paper FILE or --task"),
-        (("--task", "t-1", "--agent", "nobody"), "scripted-careful, scripted-no-baseline"),
+        (("--task", "t-1", "--agent", "nobody"), "oracle=FILE, no-op, replay=FILE, scripted-careful"),
+        (("--task", "t-1", "--agent", "oracle"), "oracle=FILE"),
         (("--task", "t-1", "--agent-command", "'"), "cannot be split"),
         (("--task", "t-1", "--agent-command", ""), "command is empty"),
         (("--task", "t-1", "--agent-command", "true", "--wall-time", "soon"), "like 90s, 10m"),
@@ -147,6 +148,15 @@ def test_an_agent_by_id_by_folder_and_with_files(
     assert len(world.headers[-1].plan.agents) == 2
     assert {file.path: file.content for file in world.headers[-2].files} == {"a:b.txt": b"1", "d.txt": b"2"}
     assert "there is no agent" in firetrial("run", "--task", task, "--agent", "x@1", code=4).stderr
+
+
+def test_an_agent_that_ships(firetrial: Call, world: World, task: str, tmp_path: Path) -> None:
+    (tmp_path / "truth.txt").write_text("found")
+    args = ("--agent", "codex", "--agent", "no-op", "--agent", "oracle=truth.txt")
+    firetrial("run", "--task", task, *args, "--detach")
+    codex, nothing, oracle = world.headers[-4:-1]
+    assert (codex.program.partition("@")[0], nothing.program) == ("codex", "")
+    assert {file.path: file.content for file in oracle.files}["conclusion.md"] == b"found"
 
 
 def interrupted(server: Server, folder: Path, *args: str) -> tuple[str, str]:

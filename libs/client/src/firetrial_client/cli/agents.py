@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from firetrial_client import demo
+from firetrial_client import demo, shipped
 from firetrial_client.aio import AsyncFiretrial
 from firetrial_client.bundles import slug
 from firetrial_client.cli.app import App, answering
@@ -36,8 +36,13 @@ def list_agents(app: App) -> None:
     )
 
 
+def shipped_agents() -> dict[str, Path]:
+    """Folders of all agents that ship with Firetrial, by name."""
+    return {**shipped.agents(), **demo_agents()}
+
+
 def demo_agents() -> dict[str, Path]:
-    """Folders of the agents that ship with Firetrial, by name."""
+    """Folders of the scripted agents of the demo study, by name."""
     return {json.loads((path / "agent.json").read_text())["name"]: path for path in demo.agents()}
 
 
@@ -71,7 +76,7 @@ async def register(
     """
     bundle = parse_files(files)
     lines = [_split(command) for command in commands]
-    ids = [await _resolve(client, wanted, _folder(wanted)) for wanted in named]
+    ids = [await _resolve(client, *_chosen(wanted)) for wanted in named]
     ids += [
         (await client.submit_agent(name=name or slug(argv), command=argv, files=bundle)).id for argv in lines
     ]
@@ -86,20 +91,26 @@ def _split(command: str) -> list[str]:
         raise click.UsageError(f"the command {command!r} cannot be split into words: {error}") from None
 
 
-def _folder(name: str) -> Path | None:
-    """The folder that --agent means, None for an id. Raises a usage error for what is neither."""
-    shipped = demo_agents()
-    if Path(name).is_dir():
-        return Path(name)
-    if name in shipped:
-        return shipped[name]
-    if "@" in name:
-        return None
+def _chosen(wanted: str) -> tuple[str, Path | None, dict[str, Path | bytes]]:
+    """(id, folder, files for it) that --agent means; no folder for an id. Raises a usage error."""
+    name, given, path = wanted.partition("=")
+    ships = shipped_agents()
+    if Path(wanted).is_dir():
+        return wanted, Path(wanted), {}
+    if given and name in shipped.GIVEN:
+        return wanted, ships[name], shipped.files(name, Path(path))
+    if wanted in ships and wanted not in shipped.GIVEN:
+        return wanted, ships[wanted], {}
+    if "@" in wanted:
+        return wanted, None, {}
+    names = ", ".join(f"{name}=FILE" if name in shipped.GIVEN else name for name in ships)
     raise click.UsageError(
-        f"--agent {name}: no such folder, and no agent of that name ships with Firetrial; give a folder with "
-        f"agent.json, an id from `firetrial agents list`, or one of {', '.join(shipped)}"
+        f"--agent {wanted}: no such folder, and no agent of that name ships with Firetrial; give a folder "
+        f"with agent.json, an id from `firetrial agents list`, or one of {names}"
     )
 
 
-async def _resolve(client: AsyncFiretrial, agent_id: str, folder: Path | None) -> str:
-    return (await (client.submit_agent(folder) if folder else client.get_agent(agent_id))).id
+async def _resolve(
+    client: AsyncFiretrial, agent_id: str, folder: Path | None, files: dict[str, Path | bytes]
+) -> str:
+    return (await (client.submit_agent(folder, files=files) if folder else client.get_agent(agent_id))).id

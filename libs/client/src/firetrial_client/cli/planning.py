@@ -98,7 +98,7 @@ _OPTIONS = (
         "--agent",
         multiple=True,
         metavar="ID|DIR|NAME",
-        help="An agent: its id, a folder with agent.json, or the name of one that ships with Firetrial.",
+        help="An agent: its id, a folder with agent.json, or one that ships: codex, oracle=FILE, …",
     ),
     click.option("--agent-command", multiple=True, metavar="CMD", help="A command line as an agent."),
     click.option(

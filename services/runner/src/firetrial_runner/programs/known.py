@@ -29,7 +29,9 @@ _PROGRAMS = (
     ),
     # Needs a Python of its own: its image brings it, with whatever version the image's maker chose.
     Program("openhands", OpenHands),
+    # The project's own are in the bundle of the agent that ships.
     Program("reference", Reference, Dialect.OPENAI),
+    Program("replay", Reference),
 )
 KNOWN = {program.name: program for program in _PROGRAMS}
 
