@@ -39,11 +39,11 @@ def run_view(item: AnalysedRun, notes: str = "", linked: _Linked = lambda _: Fal
     if item.attribution and (failure := item.attribution.failure):
         parts.append(_failure(failure, linked))
     if item.judgement:
-        falses = (
-            {found.claim_id: found for found in item.attribution.false_positives} if item.attribution else {}
-        )
-        missed = {found.claim_id: found for found in item.attribution.missed} if item.attribution else {}
+        why = item.attribution or Attribution(item.run.run_id)
+        falses = {found.claim_id: found for found in why.false_positives}
+        missed = {found.claim_id: found for found in why.missed}
         parts += [_claims(item.judgement, falses, linked), _truths(item.judgement, missed, linked)]
+        parts += [_unsettled(why)]
     if item.integrity:
         parts += _integrity(item.integrity, linked)
     if item.attribution:
@@ -133,7 +133,15 @@ def _evidence(claim: JudgedClaim, near: str) -> list[Child]:
 
 
 def _why_missed(why: Missed, linked: _Linked) -> tuple[Child, ...]:
+    """Nothing of one that nothing settles: all of those are told together."""
+    if not why.type and not why.rationale:
+        return ()
     return node("span", *_cause(why), cls="sub"), _cited(why.citations, linked)
+
+
+def _unsettled(why: Attribution) -> Node | None:
+    count = sum(not missed.type for missed in why.missed)
+    return node("p", f"Of what was missed, nothing settles why: {count}.", cls="note") if count else None
 
 
 def _cause(why: Missed) -> tuple[Child, ...]:
