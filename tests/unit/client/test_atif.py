@@ -208,8 +208,9 @@ _STEP = st.one_of(
 def test_any_steps_make_a_valid_file_that_is_read_again(steps: list[dict[str, Any]]) -> None:
     written(steps)
     text = "".join(atif.document(RUN, steps, "It helps."))
-    _, told, ending = reader.read(text)
-    assert ending.conclusion == "It helps."
+    found = reader.read(text)
+    told = list(found.steps())
+    assert found.ending.conclusion == "It helps."
     assert told[-1].kind is Kind.CONCLUSION
     commands = [step["text"] for step in steps if step["kind"] == "command" and step["text"]]
     assert [step.text for step in told if step.kind is Kind.COMMAND and step.text in commands] == commands

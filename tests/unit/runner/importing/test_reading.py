@@ -113,8 +113,8 @@ async def test_bytes_that_are_no_utf_8_stand_in_the_conclusion_as_they_are(tmp_p
 @pytest.mark.parametrize(
     ("form", "data", "why"),
     [
-        (Format.CODEX, b"", "the stream is empty"),
-        (Format.CLAUDE_CODE, b"\n\n", "the stream is empty"),
+        (Format.CODEX, b"", "the stream holds no line of Codex"),
+        (Format.CLAUDE_CODE, b"\n\n", "the stream holds no line of Claude Code"),
         (Format.FIREBENCH, official.header("codex", "m", "t").encode(), "the log is empty"),
         (Format.CONCLUSION, b" \n", "the conclusion is empty"),
     ],
@@ -147,6 +147,19 @@ async def test_a_conclusion_that_is_too_long_is_cut_and_says_so(tmp_path: Path) 
     assert len(found.conclusion) == 1024 * 1024
     assert steps[-1]["text"] == f"{1_200_000 - 1024 * 1024} bytes of the conclusion were cut off"
     assert sum(len(step["text"]) for step in steps if step["kind"] == "conclusion") == 600_000
+
+
+async def test_an_atif_file_and_what_it_lacks(tmp_path: Path) -> None:
+    steps = [
+        {"step_id": 1, "source": "user", "message": "Why?"},
+        {"step_id": 2, "source": "agent", "message": "é"},
+    ]
+    agent = {"name": "terminus-2", "version": "1", "model_name": "m"}
+    data = json.dumps({"schema_version": "ATIF-v1.4", "agent": agent, "steps": steps}).encode("utf-16")
+    found, told = await read(tmp_path, data, Imported("t-1", "terminus-2", "", 1, Format.ATIF))
+    assert found.conclusion.decode() == "é"
+    assert [step["kind"] for step in told] == ["event", "thought", "conclusion"]
+    assert found.lacking == ("artifacts", "cost", "exit", "times", "usage", "wall_time")
 
 
 @pytest.mark.parametrize(("form", "most"), [(Format.ATIF, atif.MAX_BYTES), (Format.CONCLUSION, 1024 * 1024)])

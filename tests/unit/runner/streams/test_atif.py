@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from firetrial_kit.errors import FiretrialError
-from firetrial_runner.streams import atif
+from firetrial_runner.streams import Ending, atif
 from firetrial_runner.trajectory import Kind, Told
 
 AGENT = {"name": "terminus-2", "version": "2.0", "model_name": "anthropic/claude-sonnet-4-5"}
@@ -46,8 +46,13 @@ ASKED = {"source": "user", "message": "How does order matter?", "timestamp": "20
 SAID = {"source": "agent", "message": "It does.", "timestamp": "2025-10-11T10:31:00+00:00"}
 
 
+def read(text: str) -> tuple[str, list[Told], Ending]:
+    found = atif.read(text)
+    return found.agent, list(found.steps()), found.ending
+
+
 def test_a_file_with_every_kind_of_step() -> None:
-    name, told, ending = atif.read(document(ASKED, CALL, SAID))
+    name, told, ending = read(document(ASKED, CALL, SAID))
     assert name == "terminus-2"
     assert told == [
         Told(Kind.EVENT, "How does order matter?", {"source": "user"}, "", 0.0),
@@ -81,7 +86,7 @@ def test_a_file_with_every_kind_of_step() -> None:
 
 def test_the_totals_of_a_file_are_believed() -> None:
     final = {"total_prompt_tokens": 9, "total_completion_tokens": 1, "total_cost_usd": 0.5}
-    _, _, ending = atif.read(document(ASKED, CALL, SAID, final_metrics=final))
+    _, _, ending = read(document(ASKED, CALL, SAID, final_metrics=final))
     assert (ending.spent.total, ending.spent.cost_usd) == (10, 0.5)
 
 
@@ -96,7 +101,7 @@ def test_the_totals_of_a_file_are_believed() -> None:
     ],
 )
 def test_what_the_last_word_is(last: list[dict[str, Any]], conclusion: str) -> None:
-    _, _, ending = atif.read(document(ASKED, *last))
+    _, _, ending = read(document(ASKED, *last))
     assert ending.conclusion == conclusion
     assert bool(ending.why_none) != bool(conclusion)
 
@@ -117,12 +122,12 @@ def test_what_the_last_word_is(last: list[dict[str, Any]], conclusion: str) -> N
 )
 def test_every_fault_of_a_file_is_told(text: str, fields: list[str]) -> None:
     with pytest.raises(FiretrialError) as caught:
-        atif.read(text)
+        read(text)
     assert [fault.field for fault in caught.value.faults] == fields
 
 
 def test_times_that_are_none_are_left_out() -> None:
-    _, told, ending = atif.read(document(SAID | {"timestamp": "yesterday"}))
+    _, told, ending = read(document(SAID | {"timestamp": "yesterday"}))
     assert (told[0].offset_s, ending.timed) == (None, False)
-    _, told, _ = atif.read(document(SAID | {"timestamp": "2025-10-11T10:30:00"}, CALL))
+    _, told, _ = read(document(SAID | {"timestamp": "2025-10-11T10:30:00"}, CALL))
     assert told[1].offset_s == 5.0

@@ -79,7 +79,7 @@ def test_a_command_that_never_ended_is_told_at_the_end() -> None:
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        ([], "the stream is empty"),
+        ([], "the stream holds no line of Codex"),
         ([STARTED, message("so far")], "the stream ends before the turn is completed"),
         ([STARTED, COMPLETED], "the turn was completed without a message"),
         ([STARTED, message(" \n"), COMPLETED], "the turn was completed without a message"),

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-PIECE = 256 * 1024
+PIECE = 64 * 1024
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",

@@ -17,6 +17,8 @@ from firetrial_runner.streams import ClaudeCode, Codex, Ending, StreamReader, at
 from firetrial_runner.trajectory import Recorder, Sink, clean
 
 _ALWAYS_LACKING = {"artifacts", "exit"}
+# Steps that are recorded before others get a turn.
+_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,14 @@ def _reader(told: Imported) -> StreamReader:
 
 async def _atif(path: Path, told: Imported, sink: Sink) -> Found:
     text = await asyncio.to_thread(_text, path, atif.MAX_BYTES)
-    _, steps, ending = await asyncio.to_thread(atif.read, text)
+    trajectory = await asyncio.to_thread(atif.read, text)
+    del text
     recorder = Recorder(sink)
-    for step in steps:
+    for number, step in enumerate(trajectory.steps()):
         await recorder.tell(step, 0.0)
-    return await _found(ending, told, recorder, set())
+        if number % _AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return await _found(trajectory.ending, told, recorder, set())
 
 
 async def _found(ending: Ending, told: Imported, recorder: Recorder, lacking: set[str]) -> Found:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from firetrial_kit.errors import Fault, check
@@ -17,7 +19,7 @@ from firetrial_runner.streams.ending import Ending, Spent
 from firetrial_runner.streams.json_lines import amount, compact, count, parsed, part, string, text_of, total
 from firetrial_runner.trajectory import Kind, Told, Value
 
-MAX_BYTES = 32 * 1024 * 1024
+MAX_BYTES = 16 * 1024 * 1024
 
 _VERSION = re.compile(r"ATIF-v1\.\d{1,3}")
 _SOURCES = {"system", "user", "agent"}
@@ -25,14 +27,35 @@ _TEXTS = ("command", "keystrokes", "cmd", "code")
 _MOST_FAULTS = 20
 
 
-def read(text: str) -> tuple[str, list[Told], Ending]:
-    """(the agent's name, its steps, what it came to). Raises INVALID with the first 20 faults."""
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A file that holds what a reader needs."""
+
+    agent: str
+    ending: Ending
+    _steps: list[dict[str, Any]]
+
+    def steps(self) -> Iterator[Told]:
+        """Its steps, made as they are asked for: there are more of them than the file has."""
+        calls, begun = Calls(), next(filter(None, map(_time, self._steps)), None)
+        for step in self._steps:
+            at = _time(step)
+            offset = max(0.0, (at - begun).total_seconds()) if at and begun else None
+            for told in _step(step, calls):
+                yield replace(told, offset_s=offset)
+        yield from calls.rest()
+        if self.ending.conclusion:
+            yield Told(Kind.CONCLUSION, self.ending.conclusion, {"source": "the agent's last step"})
+
+
+def read(text: str) -> Trajectory:
+    """A file's text, read. Raises INVALID with the first 20 faults."""
     document = parsed(text)
     check("the ATIF file", [] if document else [Fault("file", text[:60], "must be one JSON object")])
     document = document or {}
-    steps = [step for step in _list(document, "steps") if isinstance(step, dict)]
-    check("the ATIF file", list(_faults(document))[:_MOST_FAULTS])
-    return string(part(document, "agent"), "name"), list(_told(steps)), _ending(document, steps)
+    check("the ATIF file", islice(_faults(document), _MOST_FAULTS))
+    steps = _list(document, "steps")
+    return Trajectory(string(part(document, "agent"), "name"), _ending(document, steps), steps)
 
 
 def _faults(document: dict[str, Any]) -> Iterator[Fault]:
@@ -54,18 +77,6 @@ def _faults(document: dict[str, Any]) -> Iterator[Fault]:
             yield Fault(f"steps[{index}].source", str(step.get("source")), "must be system, user or agent")
         if not isinstance(step.get("message"), str | list):
             yield Fault(f"steps[{index}].message", str(step.get("message")), "must be text or content parts")
-
-
-def _told(steps: list[dict[str, Any]]) -> Iterator[Told]:
-    calls, begun = Calls(), next(filter(None, map(_time, steps)), None)
-    for step in steps:
-        at = _time(step)
-        offset = max(0.0, (at - begun).total_seconds()) if at and begun else None
-        for told in _step(step, calls):
-            yield Told(told.kind, told.text, told.fields, told.stream, offset)
-    yield from calls.rest()
-    if message := _last_word(steps):
-        yield Told(Kind.CONCLUSION, message, {"source": "the agent's last step"})
 
 
 def _step(step: dict[str, Any], calls: Calls) -> Iterator[Told]:

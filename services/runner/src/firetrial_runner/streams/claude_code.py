@@ -48,7 +48,11 @@ class ClaudeCode:
     def ending(self) -> Ending:
         spent = self._spent()
         if self._result is None:
-            why = "the stream ends before its result" if self._seen else "the stream is empty"
+            why = (
+                "the stream ends before its result"
+                if self._seen
+                else "the stream holds no line of Claude Code"
+            )
             return Ending(why_none=why, model=self._model, spent=spent)
         if why := _failure(self._result):
             return Ending(why_none=why, model=self._model, spent=spent)

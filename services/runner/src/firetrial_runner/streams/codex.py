@@ -47,7 +47,11 @@ class Codex:
             return f"the turn failed: {self._failure}"
         if self._completed:
             return "the turn was completed without a message"
-        return "the stream ends before the turn is completed" if self._seen else "the stream is empty"
+        return (
+            "the stream ends before the turn is completed"
+            if self._seen
+            else "the stream holds no line of Codex"
+        )
 
     def _event(self, kind: str, event: dict[str, Any]) -> Sequence[Told] | None:
         if kind == "thread.started":

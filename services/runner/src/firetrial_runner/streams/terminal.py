@@ -10,4 +10,4 @@ _CODES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[
 
 def plain(text: str) -> str:
     """`text` without terminal codes and without the carriage return that ends it."""
-    return _CODES.sub("", text).removesuffix("\r")
+    return (_CODES.sub("", text) if "\x1b" in text else text).removesuffix("\r")
