@@ -2,6 +2,8 @@
 # Claude Code reads its question from standard input. A tool that is not on its list is denied without a
 # word, and what would let it use all is refused to root, so the list is written out.
 set -eu
+# The gateway waits for models that are busy, so that trying again here only wastes the run's time.
+export CLAUDE_CODE_MAX_RETRIES=2
 export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1
 PATH="/opt/claude-code/bin:$PATH"
 export PATH

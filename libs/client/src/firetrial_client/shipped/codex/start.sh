@@ -14,6 +14,9 @@ name = "gateway"
 base_url = "$OPENAI_BASE_URL"
 env_key = "OPENAI_API_KEY"
 wire_api = "responses"
+# The gateway waits for models that are busy.
+request_max_retries = 2
+stream_max_retries = 2
 
 [analytics]
 enabled = false
