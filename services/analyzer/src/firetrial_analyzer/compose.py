@@ -69,7 +69,7 @@ class Composer:
     @property
     def wanted(self) -> list[Key]:
         """The runs whose details the report shows."""
-        return [columns.key(row) for row in self._shown.iter_rows(named=True)]
+        return list(self._shown.select("run_id", "judgement_id").iter_rows())
 
     @property
     def tasks(self) -> list[str]:
@@ -116,8 +116,8 @@ class Composer:
                 for outcome, reason, runs in reasons.head(_MAX_REASONS).iter_rows()
             ),
             runs=tuple(
-                details.get(columns.key(row)) or AnalysedRun(columns.outcome(row))
-                for row in self._shown.iter_rows(named=True)
+                details.get(key) or AnalysedRun(columns.outcome(self._shown.row(place, named=True)))
+                for place, key in enumerate(self.wanted)
             ),
             earlier_attempts=tuple(
                 columns.outcome(row) for row in self._earlier.head(self._most).iter_rows(named=True)

@@ -214,5 +214,5 @@ def points(ended: pl.DataFrame, most: int) -> dict[str, list[dict[str, Any]]]:
 
 def first_repeats(ended: pl.DataFrame, most: int) -> pl.DataFrame:
     """At most so many rows, the first repeats of every task and agent, ordered by slot as `ended` is."""
-    slots = ended.select(*SLOT, pl.int_range(pl.len()).alias("place"))
-    return ended[slots.sort("repeat", "task", "agent").head(most)["place"].sort()]
+    places = ended.select("repeat", pl.int_range(pl.len()).alias("place"))
+    return ended[places.sort("repeat", maintain_order=True).head(most)["place"].sort()]

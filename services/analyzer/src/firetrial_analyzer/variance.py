@@ -147,13 +147,16 @@ def mean_interval(values: Sequence[float], how: Resampling = DEFAULT) -> Interva
     if len(values) * how.draws > _AT_ONCE:
         return percentiles(_drawn_means(values, how.generator(), how.draws), how.level)
     ordered, stretched = _stretched(values)
-    return percentiles(ordered.mean() + stretched[_places(len(values), how)].mean(axis=1), how.level)
+    return percentiles(ordered.mean() + _weights(len(values), how) @ stretched, how.level)
 
 
 @lru_cache(maxsize=4)
-def _places(count: int, how: Resampling) -> NDArray[np.int64]:
-    """Which values each resample takes: the same for all that have as many."""
-    return how.generator().integers(0, count, (how.draws, count))
+def _weights(count: int, how: Resampling) -> Array:
+    """Draws × values: the weight of each value in the mean of a resample; the same for all as many values."""
+    places = how.generator().integers(0, count, (how.draws, count))
+    places += count * np.arange(how.draws)[:, np.newaxis]
+    taken = np.bincount(places.ravel(), minlength=how.draws * count)
+    return taken.reshape(how.draws, count) / count
 
 
 def task_means(sample: Sample) -> dict[str, float]:
