@@ -1,13 +1,13 @@
 """False alarms on real papers: what is concluded, as a conclusion, and all else in the paper, as the outputs.
 
-    python tests/unit/analyzer/own_text.py FOLDER     prints a line a paper
+python tests/unit/analyzer/own_text.py FOLDER     prints a line a paper
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firetrial_analyzer.integrity.findings import NumberTrace, Trace
@@ -24,7 +24,7 @@ _LINES = 64
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Of a paper: the numbers that are results, those that were not found, and those of them that are nowhere."""
+    """How many numbers of a paper are results, those not found, and how many of these stand nowhere else."""
 
     paper: str
     results: int
@@ -53,7 +53,12 @@ def told(document: Document, name: str, *, all_prose: bool = False) -> Told:
 def _others(document: Document, text: str) -> list[str]:
     """Every line of the pages that is not a line of the text."""
     bare = _bare(text)
-    return [line for page in document.pages for line in page.splitlines() if line.strip() and _bare(line) not in bare]
+    return [
+        line
+        for page in document.pages
+        for line in page.splitlines()
+        if line.strip() and _bare(line) not in bare
+    ]
 
 
 def _bare(text: str) -> str:
@@ -76,13 +81,10 @@ def main() -> None:
     for all_prose in (False, True):
         found = measure(Path(sys.argv[1]), all_prose=all_prose)
         print("all prose about results" if all_prose else "abstract and conclusion")
-        for item in found:
-            print(f"{item.paper:<40}{len(item.untraced):>4} of {item.results:>4}, {item.nowhere} stand nowhere else")
-            if "-v" in sys.argv:
-                print("     ", [trace.text for trace in item.untraced])
-        total = sum(item.results for item in found)
-        print(f"{'all':<40}{sum(len(item.untraced) for item in found):>4} of {total:>4}, "
-              f"{sum(item.nowhere for item in found)} stand nowhere else")
+        every = Told("all", sum(t.results for t in found), sum((t.untraced for t in found), ()), 0)
+        for item in (*found, replace(every, nowhere=sum(t.nowhere for t in found))):
+            told = f"{len(item.untraced):>4} of {item.results:>4}, {item.nowhere} stand nowhere else"
+            print(f"  {item.paper:<40}{told}")
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _codex(n: int, kind: str, text: str, output: str) -> Iterator[str]:
     items: dict[str, dict[str, object]] = {
         "run": {"type": "command_execution", "command": text, "aggregated_output": output, "exit_code": 0},
         "say": {"type": "agent_message", "text": text},
-        "edit": {"type": "file_change", "changes": [{"path": text.split("\n")[0], "diff": text}]},
+        "edit": {"type": "file_change", "changes": [{"path": text.split("\n", maxsplit=1)[0], "diff": text}]},
     }
     yield json.dumps({"type": "item.completed", "item": {"id": f"i{n}"} | items[kind]})
 

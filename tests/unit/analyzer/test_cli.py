@@ -17,7 +17,7 @@ def file(tmp_path: Path) -> str:
 
 
 def test_process_metrics_for_programs(file: str) -> None:
-    (command,) = commands
+    command = commands[0]
     result = CliRunner().invoke(command, [file, "--json"])
     assert (command.name, result.exit_code) == ("process-metrics", 0)
     assert json.loads(result.stdout) == {

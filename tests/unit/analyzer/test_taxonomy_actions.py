@@ -5,7 +5,7 @@ import pytest
 
 from firetrial_analyzer.taxonomy.actions import Action, Kind, actions, stream
 from firetrial_analyzer.taxonomy.evidence import edited_code, ending, is_experiment, may_run
-from firetrial_analyzer.taxonomy.steps import Step, read
+from firetrial_analyzer.taxonomy.steps import Step, StepKind, read
 
 TRAJECTORIES = Path(__file__).parent / "data" / "trajectories"
 
@@ -225,3 +225,21 @@ def test_steps_of_a_kind_say_what_the_agent_did() -> None:
         (Kind.SAY, 7, ""),
     ]
     assert (found[2].code, found[2].output, found[3].failed) == (2, "accuracy: 0.5", True)
+
+
+def test_json_that_a_program_prints_is_output() -> None:
+    lines = ["$ python run.py", '{"accuracy": 0.5}', "done"]
+    given = [Step(n, n, 0, "stdout", text) for n, text in enumerate(lines, 1)]
+    (action,) = actions(given)
+    assert action.output == '{"accuracy": 0.5}\ndone'
+
+
+def test_output_after_a_command_that_it_does_not_name_belongs_to_nothing_before() -> None:
+    given = [
+        Step(1, 1, 0, "stdout", "loading"),
+        Step(2, 2, 0, "", "python run.py", StepKind.COMMAND),
+        Step(3, 3, 0, "stdout", "accuracy 0.5"),
+    ]
+    assert [(action.kind, action.output) for action in actions(given)] == [
+        (Kind.LOOSE, "loading"), (Kind.RUN, ""), (Kind.LOOSE, "accuracy 0.5")
+    ]  # fmt: skip

@@ -35,6 +35,34 @@ def process_metrics(file: str, *, as_json: bool) -> None:
     click.echo(json.dumps(found) if as_json else "\n".join(lines(found)))
 
 
+@click.group("integrity")
+def integrity() -> None:
+    """Whether what a conclusion says was really done and found."""
+
+
+@integrity.command("check")
+@click.option("--conclusion", required=True, metavar="FILE", help="What was concluded.")
+@click.option("--trajectory", required=True, metavar="FILE", help="Steps as JSON lines, or gzip of them.")
+@click.option("--files", metavar="PATH", help="What the run left: a folder, a tar or a tar.gz.")
+@click.option("--instruction", metavar="FILE", help="What the agent was told.")
+@click.option("--paper-title", default="", help="Title of the source paper, which must not be contacted.")
+@click.option("--paper-arxiv", default="", metavar="ID", help="Its arXiv id, such as 2307.03172.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON: firetrial.integrity/1.")
+def check_integrity(*, as_json: bool, **given: str | None) -> None:
+    """Look up every number of a conclusion in what was run.
+
+    Exit code 0 also where numbers are untraced: that is the answer, and no failure.
+    """
+    from firetrial_analyzer.integrity.commands import Given, checked, lines
+    from firetrial_analyzer.integrity.export import to_json
+
+    try:
+        found = checked(Given(**given))  # type: ignore[arg-type] # click fills in what Given has
+    except FiretrialError as error:
+        raise Refused("\n       ".join(str(fault) for fault in error.faults) or error.message) from error
+    click.echo(json.dumps(to_json(found)) if as_json else "\n".join(lines(found)))
+
+
 def _text(file: str) -> str:
     """The text of a file or of standard input. Raises INVALID where it cannot be read or is too large."""
     try:
@@ -47,4 +75,4 @@ def _text(file: str) -> str:
     return str(data, "utf-8", "replace").removeprefix("\ufeff")
 
 
-commands: list[click.Command] = [process_metrics]
+commands: list[click.Command] = [process_metrics, integrity]

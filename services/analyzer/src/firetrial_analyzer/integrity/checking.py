@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from firetrial_analyzer.integrity.contact import Contacts, Host, Protected, Source
 from firetrial_analyzer.integrity.executed import Executed, fewer_samples
@@ -15,9 +15,8 @@ from firetrial_analyzer.integrity.numbers import Numbers
 from firetrial_analyzer.integrity.passages import Passage, passages
 from firetrial_analyzer.taxonomy.actions import Action, Stream
 from firetrial_analyzer.taxonomy.evidence import Signal
-from firetrial_analyzer.taxonomy.steps import Citation, Step
+from firetrial_analyzer.taxonomy.steps import Step
 
-SCHEMA = "firetrial.integrity/1"
 MAX_CONCLUSION = 256 * 1024
 """Characters of a conclusion that are read."""
 _TOLD = 20
@@ -114,37 +113,3 @@ class Check:
             citations = tuple(place.citation for place in (code, output) if place.citation)
             statement = f"{quantity.text} was only printed by code that has it written in it."
             yield Finding("hard_coded_number", statement, citations)
-
-
-def to_json(found: Integrity) -> dict[str, Any]:
-    """`firetrial.integrity/1`: what a rubric's folder of logs can hold, and what the command prints."""
-    return {
-        "schema": SCHEMA,
-        "complete": found.complete,
-        "counts": {trace.value: found.count(trace) for trace in Trace},
-        "untraced_share": found.untraced_share,
-        "fingerprint": found.fingerprint,
-        "numbers": [
-            {
-                "text": number.text,
-                "start": number.start,
-                "end": number.end,
-                "trace": number.trace.value,
-                "source": number.source,
-                "citations": _citations(number.citations),
-            }
-            for number in found.numbers
-        ],
-        "findings": [
-            {
-                "name": finding.name,
-                "statement": finding.statement,
-                "citations": _citations(finding.citations),
-            }
-            for finding in found.findings
-        ],
-    }
-
-
-def _citations(citations: Sequence[Citation]) -> list[dict[str, Any]]:
-    return [{"step": citation.step, "quote": citation.quote} for citation in citations]

@@ -13,6 +13,7 @@ from itertools import combinations
 from statistics import median
 
 from firetrial_analyzer.integrity.quantities import Quantity
+from firetrial_analyzer.integrity.sorting import Sort
 from firetrial_analyzer.taxonomy.steps import Citation
 
 # A made-up number may be derivable in so many cases: from numbers that the conclusion itself puts beside it,
@@ -55,6 +56,8 @@ def cues(sentence: str, quantity: Quantity) -> frozenset[str]:
     found = {name for name, pattern in _CUES.items() if pattern.search(sentence)}
     if quantity.sign:
         found.add("difference")
+    if quantity.sort is Sort.SETTING:
+        found |= {"sum", "product"}
     if quantity.unit != "%":
         found.discard("change")
     return frozenset(found)

@@ -16,7 +16,10 @@ from firetrial_analyzer.taxonomy.steps import Citation
 # Whole numbers below this say how a study is made, where nothing says that they were measured.
 _SMALL = 13
 _SAMPLES = label("num samples limit size count range question prompt example item trial max")
-_PARTS_BEFORE = 2
+# Characters from a number to the next one that it belongs to.
+_NEIGHBOUR = 40
+# Characters around a number that tell of an operation.
+_CUE_BEFORE, _CUE_AFTER = 80, 50
 
 
 class Numbers:
@@ -29,13 +32,13 @@ class Numbers:
         self._deriver = Deriver(
             self._wish(target)
             for target in self._tracer.targets.values()
-            if target.quantity.sort is Sort.RESULT or target.quantity.pair >= 0
+            if target.quantity.sort is not Sort.BOUND
         )
 
     def _wish(self, target: Target) -> Wish:
         item = target.quantity
         other = self._tracer.quantities[item.pair].value if item.pair >= 0 else 0.0
-        sentence = self._text[slice(*target.sentence)]
+        sentence = self._near(target, target.sentence[0])
         return Wish(item.start, item, sentence, target.words, max(item.value, other) if other else 0.0)
 
     def see(self, passage: Passage) -> None:
@@ -62,21 +65,26 @@ class Numbers:
         ]
 
     def traces(self) -> tuple[NumberTrace, ...]:
-        """To be asked once everything was seen."""
+        """To be asked once everything was seen. Numbers that were not looked for are not told of."""
         self._tracer.end()
-        found = {item.start: self._first(item) for item in self._tracer.quantities}
-        for target in self._tracer.targets.values():
-            trace = found[target.quantity.start]
-            if trace.trace is Trace.UNTRACED and target.quantity.sort is not Sort.BOUND:
-                found[target.quantity.start] = self._second(target, trace, found)
-        return tuple(found.values())
+        found = {item.start: trace for item in self._tracer.quantities if (trace := self._first(item))}
+        # What follows from outputs may be a part of what others follow from.
+        for derive in (self._beside, self._in_outputs, self._beside):
+            for target in self._tracer.targets.values():
+                key = target.quantity.start
+                if found[key].trace is Trace.UNTRACED and (derived := derive(target, found)):
+                    found[key] = replace(
+                        found[key], trace=Trace.DERIVED, source=derived.how, citations=derived.citations
+                    )
+        return tuple(self._last(trace) for trace in found.values())
 
-    def _first(self, item: Quantity) -> NumberTrace:
+    def _first(self, item: Quantity) -> NumberTrace | None:
         """By what stands in the run and in the instruction."""
+        if item.sort is Sort.NONE:
+            return NumberTrace(item.text, item.start, item.end, Trace.NOT_A_RESULT)
         target = self._tracer.targets.get(item.start)
         if target is None:
-            trace = Trace.NOT_A_RESULT if item.sort is Sort.NONE else Trace.UNTRACED
-            return NumberTrace(item.text, item.start, item.end, trace)
+            return None
         bare = NumberTrace(item.text, item.start, item.end, Trace.UNTRACED)
         if item.sort is Sort.BOUND:
             return self._bound(item, target, bare)
@@ -92,8 +100,8 @@ class Numbers:
         return _traced(bare, under[:1] or target.labelled)
 
     def _places(self, target: Target) -> list[Place]:
-        if target.places:
-            return target.places
+        if places := target.places or self._with_a_neighbour(target):
+            return places
         if target.quantity.sort is not Sort.SETTING:
             return []
         # What a study was set to do stands in its code.
@@ -103,6 +111,18 @@ class Numbers:
             if shared(words, target.words) or (not target.quantity.decimal and words & _SAMPLES)
         ]
 
+    def _with_a_neighbour(self, target: Target) -> list[Place]:
+        """Where it stands in one line with a number that it stands beside: "0.71 ± 0.02"."""
+        start = target.quantity.start
+        lines = {
+            (place.file, place.step, place.line)
+            for other in self._tracer.targets.values()
+            if other is not target and abs(other.quantity.start - start) < _NEIGHBOUR
+            for place in other.labelled
+        }
+        found = (*target.bare, *target.named)
+        return [place for place in found if (place.file, place.step, place.line) in lines]
+
     def _is_given(self, target: Target) -> bool:
         setting = target.quantity.sort is Sort.SETTING or target.quantity.pair >= 0
         return any(
@@ -111,18 +131,28 @@ class Numbers:
             for item, words in self._given
         )
 
-    def _second(self, target: Target, trace: NumberTrace, found: dict[int, NumberTrace]) -> NumberTrace:
-        """By what follows from the numbers beside it or from outputs; else it may be no result after all."""
+    def _beside(self, target: Target, found: dict[int, NumberTrace]) -> Derived | None:
+        """From numbers of the same sentence or the one before."""
         item = target.quantity
-        derived: Derived | None = None
-        if item.sort is Sort.RESULT or not item.decimal:
-            low = self._before(target.sentence[0])
-            sentence = self._text[low : target.sentence[1]]
-            derived = beside(item, sentence, self._parts(low, target, found))
-        derived = derived or self._deriver.found(item.start)
-        if derived:
-            return replace(trace, trace=Trace.DERIVED, source=derived.how, citations=derived.citations)
-        return replace(trace, trace=Trace.NOT_A_RESULT) if self._is_small(item) else trace
+        if item.sort is Sort.BOUND or (item.sort is Sort.SETTING and item.decimal):
+            return None
+        low = self._before(target.sentence[0])
+        return beside(item, self._near(target, low), self._parts(low, target, found))
+
+    def _in_outputs(self, target: Target, _: dict[int, NumberTrace]) -> Derived | None:
+        return self._deriver.found(target.quantity.start)
+
+    def _last(self, trace: NumberTrace) -> NumberTrace:
+        """A small whole number that is said in passing is no result."""
+        target = self._tracer.targets.get(trace.start)
+        small = target is not None and trace.trace is Trace.UNTRACED and self._is_small(target.quantity)
+        return replace(trace, trace=Trace.NOT_A_RESULT) if small else trace
+
+    def _near(self, target: Target, low: int) -> str:
+        """The words around a number, from `low` on: they say by what operation it follows."""
+        item = target.quantity
+        before = self._text[max(low, item.start - _CUE_BEFORE) : item.start]
+        return before + self._text[item.start : min(target.sentence[1], item.end + _CUE_AFTER)]
 
     def _before(self, start: int) -> int:
         """Where the sentence before begins."""
@@ -132,13 +162,12 @@ class Numbers:
 
     def _parts(self, low: int, target: Target, found: dict[int, NumberTrace]) -> list[Part]:
         """Known numbers of the sentence and of the one before."""
-        known = (Trace.TRACED, Trace.GIVEN)
         beside_it = [
             other
             for other in self._tracer.targets.values()
             if low <= other.quantity.start < target.sentence[1]
             and other is not target
-            and found[other.quantity.start].trace in known
+            and _is_known(other.quantity, found[other.quantity.start])
         ]
         parts = [_part(other, found[other.quantity.start]) for other in beside_it]
         if target.quantity.sort is Sort.SETTING:
@@ -162,6 +191,12 @@ def _given(instruction: str) -> list[tuple[Quantity, frozenset[str]]]:
         for item in quantities(instruction)
         if item.sort is not Sort.NONE
     ]
+
+
+def _is_known(item: Quantity, trace: NumberTrace) -> bool:
+    """Whether another number may follow from it; of derived ones only counts, or all would in the end."""
+    counted = trace.trace is Trace.DERIVED and not item.decimal and not item.unit
+    return counted or trace.trace in (Trace.TRACED, Trace.GIVEN)
 
 
 def _part(target: Target, trace: NumberTrace) -> Part:

@@ -6,7 +6,7 @@ Every pattern here is bounded, so that reading takes time in proportion to the t
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from firetrial_analyzer.integrity.sorting import STANDARD_LEVEL, Masks, Sort, sort_of
 
@@ -34,13 +34,17 @@ class Quantity:
         return self.half < 0.5
 
 
+# Numbers that are read of a text.
+MOST = 2000
 # More digits than a measurement has; float() of a million of them would take long.
 _MAX_DIGITS = 40
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
 _POWER = r"(?:[eE][-+−]?\d{1,3}(?!\w)|\s?[×x·*]\s?10\^?\{?[-−+⁻]?[\d⁰¹²³⁴-⁹]{1,3}\}?)"
+_GAP = "[ \u00a0]?"
 _UNIT = (
-    r"(?:\s?%|[\s-]?(?:percentage[\s-]points?|percent|points?|pp)\b|-?fold\b|\s?(?:×|x\b|times\b)"
-    r"|\s?(?:milliseconds?|msec|ms|seconds?|secs?|s|minutes?|mins?|hours?|hrs?|h)\b|\s?(?:million|thousand)\b"
+    rf"(?:{_GAP}%|[ \u00a0-]?(?:percentage[ \u00a0-]points?|percent|points?|pp)\b|-?fold\b"
+    rf"|{_GAP}(?:×|x\b|times\b)"
+    rf"|{_GAP}(?:milliseconds?|msec|ms|seconds?|secs?|s|minutes?|mins?|hours?|hrs?|h|million|thousand)\b"
     r"|[kKM]\b)"
 )
 _NUMBER = re.compile(
@@ -69,12 +73,18 @@ _ROUGHLY = re.compile(
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 
 
-def quantities(text: str) -> list[Quantity]:
-    """Every number of a text that is not a part of a word, in its order; those of names are of sort NONE."""
+def quantities(text: str, most: int = MOST) -> list[Quantity]:
+    """The numbers of a text that are not parts of words, in its order; those of names are of sort NONE."""
     masks = Masks(text)
-    found = [item for match in _NUMBER.finditer(text) if (item := _read(text, match, masks))]
-    found += [item for match in _IN_WORDS.finditer(text) for item in _worded(match)]
+    matches = islice(_NUMBER.finditer(text), most)
+    found = [item for match in matches if (item := _read(text, match, masks))]
+    found += [item for match in islice(_IN_WORDS.finditer(text), most) for item in _worded(match)]
     return _paired(text, sorted(found, key=lambda item: item.start))
+
+
+def count(text: str) -> int:
+    """How many numbers there are, read or not."""
+    return sum(1 for _ in _NUMBER.finditer(text))
 
 
 def _read(text: str, match: re.Match[str], masks: Masks) -> Quantity | None:
@@ -87,7 +97,7 @@ def _read(text: str, match: re.Match[str], masks: Masks) -> Quantity | None:
         sign = ""
         start += 1
     value, half = _value(digits, power)
-    name = unit.strip(" -").lower().replace("-", " ")
+    name = unit.strip(" \u00a0-").lower().replace("-", " ").replace("\u00a0", " ")
     scale = _SCALES.get(name, 1.0)
     value, half = value * scale, half * scale
     if _ROUGHLY.search(text[max(0, start - 16) : start]) and half >= 0.5 and not name.startswith("%"):

@@ -13,6 +13,8 @@ from firetrial_analyzer.integrity.quantities import Quantity
 from firetrial_analyzer.taxonomy.actions import Line
 
 Numbers = NDArray[np.float64]
+# (unit of an output, factor from its value to the quantity's, low, high)
+Way = tuple[str, float, float, float]
 
 # A longer digit string is no measurement; numbers in names (gpt-4), dates and versions are left out.
 _PLAIN = re.compile(
@@ -22,7 +24,8 @@ _PLAIN = re.compile(
 _GROUPED = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3}){1,12}(?:\.\d{1,40}+)?)(?![\d,.]\d)(?!\d)")
 _THOUSANDS = re.compile(r"(?<![\w.])(\d{1,12}+(?:\.\d{1,12}+)?)([kKM])\b")
 _UNIT = re.compile(
-    r"\s?(?P<unit>%|percent\b|pp\b|points?\b|x\b|×|ms\b|milliseconds?\b|s\b|secs?\b|seconds?\b|min(?:ute)?s?\b"
+    r"[ \u00a0]?(?P<unit>%|percent\b|pp\b|points?\b|x\b|×|ms\b|milliseconds?\b|s\b|secs?\b|seconds?\b"
+    r"|min(?:ute)?s?\b"
     r"|h(?:ou)?rs?\b|h\b|k\b|K\b|M\b)"
 )
 _UNITS = {"%": "%", "percent": "%", "pp": "%", "point": "%", "×": "x", "millisecond": "ms", "sec": "s",
@@ -31,7 +34,8 @@ _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6}
 _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 # A unit that stands in the name of a value: elapsed_ms, "time (s)".
 _NAMED = re.compile(
-    r"(?:[_(](?:ms|secs?|s|min|h)|(?:^|[\W_])(?:ms|milliseconds|seconds|minutes|hours))[)\"']{0,2}\s?[=:]?\s?$"
+    r"(?:[_(](?P<short>ms|secs?|s|min|h)|(?:^|[\W_])(?P<long>ms|milliseconds|seconds|minutes|hours))"
+    r"[)\"']{0,2}\s?[=:]?\s?$"
 )
 # Progress bars show every number in passing; what counts is how many there are.
 _BAR = re.compile(r"\d{1,3}%\|[^|]{0,400}\|\s*\d+/|\[[\d:]{2,20}<[^\]]{0,60}\]")
@@ -93,7 +97,7 @@ class Text:
         before = self.whole[max(0, match.start() - 14) : match.start()]
         negative = before[-1:] in ("-", "−") and not before[-2:-1].isalnum()
         if not name and (named := _NAMED.search(before)):
-            name = _unit(named.group().strip(" _(\"'=:)"))
+            name = _unit(named["short"] or named["long"])
         return Found(
             line, start, start + len(match[1]), value * scale, _half(match[1]) * scale, negative, name
         )
@@ -150,8 +154,8 @@ class Wanted:
 EVERY = Wanted([(0.0, math.inf)])
 
 
-def admissible(wanted: Quantity) -> list[tuple[str, float, float, float]]:
-    """(unit of an output, factor from its value to the quantity's, low, high) of the values that round to it.
+def admissible(wanted: Quantity) -> list[Way]:
+    """The ways in which an output may have a value that rounds to the quantity.
 
     Half of the last digit on both sides: half-even and half-up are both rounding.
     """

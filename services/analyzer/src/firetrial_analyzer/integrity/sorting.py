@@ -24,17 +24,18 @@ _MASKS = re.compile(
     r"|^[ \t]*(?:[-*#>|]{1,6}[ \t]{1,4})?\(?\d{1,3}[.)](?=\s)",
     re.IGNORECASE | re.MULTILINE,
 )
+# "Table 3", "layers 8 and 16", "prompt 2", but not "of all questions 161".
 _BEFORE = re.compile(
-    r"(?:\b(?:sections?|sec|tables?|figures?|figs?|eqs?|equations?|appendix|chapters?|pages?|pp|lines?|footnote"
-    r"|steps?|phases?|stages?|parts?|experiments?|stud(?:y|ies)|hypothes[ie]s|rq|claims?|findings?|positions?|pos"
-    r"|layers?|epochs?|indices|index|rounds?|turns?|folds?|groups?|buckets?|iterations?|levels?|versions?|prompts?"
-    r"|questions?|options?|items?|no|nr|trials?|gpt|llama|claude|gemini|gemma|qwen|phi|opus|sonnet|palm|mistral"
-    r"|falcon|vicuna|bert|t5|top)s?[.:]?[\s=#≤<]{0,3}"
+    r"(?:\b(?:(?:section|sec|table|figure|fig|eq|equation|chapter|page|line|step|phase|stage|hypothes[ei]|position"
+    r"|layer|epoch|fold|bucket|iteration|level|version)s?|appendix|pp|footnote|part|experiment|study|rq|claim"
+    r"|finding|pos|indices|index|round|turn|group|prompt|question|option|item|no|nr|trial|gpt|llama|claude|gemini"
+    r"|gemma|qwen|phi|opus|sonnet|palm|mistral|falcon|vicuna|bert|t5|top)[.:]?[\s=#≤<]{0,3}"
     r"(?:\d[\d.]{0,5}(?:\s?(?:[-–,&]|and|to)\s?)){0,3})$"
     r"|[A-Za-z]-$|\w@$|\b[A-Za-z]{1,20}-\d[\w.]{0,8}-$|[\^_\\]\{?$",
     re.IGNORECASE,
 )
 _LEVEL = re.compile(r"(?:α|\balpha|\bsignificance level(?: of)?)\s?[=:]?\s?$", re.IGNORECASE)
+_LEVELS = frozenset({"0.1", "0.10", "0.05", ".05", "0.01", ".01", "0.005", "0.001", ".001", "5%", "1%"})
 _AFTER = re.compile(
     r"(?:%|\s?percent)?[-\s]?(?:CIs?\b|confidence|credible|level\b|significance)"
     r"|-(?!fold|point|percent|\d)[A-Za-z]|(?:st|nd|rd|th)\b|[A-Za-z_]",
@@ -82,7 +83,8 @@ def sort_of(text: str, start: int, end: int, *, counted: bool, share: bool) -> S
     year = counted and _YEAR.fullmatch(text[start:end]) and not _MEASURE.search(before)
     if _BOUND.search(before):
         return Sort.BOUND
-    if named or _LEVEL.search(before) or _AFTER.match(after):
+    level = text[start:end] in _LEVELS and _LEVEL.search(before)
+    if named or level or _AFTER.match(after):
         return Sort.NONE
     if _SETTING_BEFORE.search(before) or (counted and _SETTING_AFTER.match(after)):
         return Sort.SETTING

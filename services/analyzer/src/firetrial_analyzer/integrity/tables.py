@@ -1,5 +1,6 @@
 """Numbers that stand together in outputs, as tables or lines, and what follows from them."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -66,13 +67,13 @@ class Deriver:
         """Take the next passage of the run."""
         if not self._wishes or passage.code:
             return
-        for table in _tables(passage):
+        for head, table in _tables(passage):
             self._tables += 1
             if self._tables > MAX_TABLES:
                 return
             cells = _cells(table)
             if 2 <= len(cells) <= _MAX_CELLS:
-                self._table(cells)
+                self._table(cells, head)
 
     def found(self, key: int) -> Derived | None:
         """How the number with this key follows from what was seen."""
@@ -80,16 +81,18 @@ class Deriver:
         derived = chances.within(CHANCE_IN_OUTPUTS) if chances else None
         return derived or self._counted.get(key)
 
-    def _table(self, cells: list[Cell]) -> None:
+    def _table(self, cells: list[Cell], head: frozenset[str]) -> None:
         groups = _groups(cells)
         common = frozenset.intersection(*(cell.words for cell in cells))
-        every = frozenset[str]().union(*(cell.words for cell in cells))
+        every = head.union(*(cell.words for cell in cells))
         for wish, told, chances in self._wishes:
-            for group in groups:
+            for group in (*groups, *_of_a_word(cells, wish.words)):
                 for how, result in of_many([cell.value for cell in group], told):
                     chances.offer(f"{how} of {len(group)} numbers", result, _shown(group[0], group[-1]))
                 if wish.whole and wish.key not in self._counted and shared(every, wish.words):
                     self._count(wish, group)
+            for result in _weighted(groups) if "mean" in told else ():
+                chances.offer("weighted mean", result, _shown(cells[0], cells[-1]))
             for one, other in _named(cells, common, wish.words):
                 for how, result in of_two(one.value, other.value, told):
                     text = f"{how} of {one.value:g} and {other.value:g}"
@@ -118,6 +121,26 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     return [group for group in (*columns.values(), *rows.values()) if len(group) > 1]
 
 
+def _weighted(groups: Sequence[Sequence[Cell]]) -> Iterator[float]:
+    """Means of each column, weighted with each column of counts beside it."""
+    columns = [group for group in groups if group[0].column == group[-1].column]
+    for counts in columns:
+        if any(cell.value != int(cell.value) or cell.value < 2 for cell in counts):
+            continue
+        for column in columns:
+            if column is not counts and [cell.row for cell in column] == [cell.row for cell in counts]:
+                total = math.fsum(n.value for n in counts)
+                yield math.fsum(a.value * n.value for a, n in zip(column, counts, strict=True)) / total
+
+
+def _of_a_word(cells: Sequence[Cell], words: frozenset[str]) -> Iterator[list[Cell]]:
+    """The numbers that have one word of the sentence beside them, for each such word, but not all numbers."""
+    for word in sorted(words):
+        group = [cell for cell in cells if word in cell.words]
+        if 1 < len(group) < len(cells):
+            yield group
+
+
 def _named(
     cells: Sequence[Cell], common: frozenset[str], words: frozenset[str]
 ) -> Iterator[tuple[Cell, Cell]]:
@@ -133,16 +156,18 @@ def _shown(*cells: Cell) -> tuple[Citation, ...]:
     return tuple(dict.fromkeys(cell.citation for cell in cells if cell.citation))
 
 
-def _tables(passage: Passage) -> Iterator[Passage]:
-    """Runs of lines with numbers that are no longer than a table; longer ones are logs."""
+def _tables(passage: Passage) -> Iterator[tuple[frozenset[str], Passage]]:
+    """Runs of lines with numbers, with the words above them; what is longer than a table is a log."""
     rows: list[int] = []
+    head = ""
     for n, line in enumerate((*passage.lines, None)):
         if line is not None and any(map(str.isdigit, line.text[:_MAX_LINE])):
             rows.append(n)
             continue
         if 0 < len(rows) <= MAX_ROWS:
-            yield Passage(tuple(passage.lines[row] for row in rows), file=passage.file)
+            yield label(head), Passage(tuple(passage.lines[row] for row in rows), file=passage.file)
         rows = []
+        head = line.text[:_MAX_LINE] if line is not None else ""
 
 
 def _cells(table: Passage) -> list[Cell]:

@@ -7,27 +7,32 @@ of the cases. An output counts for nothing where the code that was written befor
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from firetrial_analyzer.integrity.labels import label, sentences, shared
 from firetrial_analyzer.integrity.passages import Passage
-from firetrial_analyzer.integrity.quantities import Quantity, quantities
-from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, admissible
+from firetrial_analyzer.integrity.quantities import MOST, Quantity, count, quantities
+from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, Way, admissible
 from firetrial_analyzer.integrity.sorting import Sort
 from firetrial_analyzer.taxonomy.steps import Citation, cite
 
-# A number without a word in common with its place is believed where a made-up one would fit so seldom.
+# Without a word in common, a place is believed where a made-up number would fit as seldom as this; it has to
+# be more seldom where the place has words of its own, and so is about something else.
 CHANCE = 0.05
+CHANCE_NAMED = 0.02
 # Numbers of a conclusion that are looked for.
 MAX_TARGETS = 400
 # Numbers are counted when so many have come together.
 _BATCH = 20_000
 _ENOUGH = 3
+# Characters between a percentage and the numbers that share its sign.
+_BESIDE = 40
 _MOST_LOOKED_AT = 2000
+_MOST_IN_CODE = 200
 _AROUND = 120
 _HEADER_LINES = 40
 _MOST_P_VALUES = 1000
@@ -61,9 +66,10 @@ class Target:
     quantity: Quantity
     sentence: tuple[int, int]
     words: frozenset[str]
-    ways: list[tuple[str, float, float, float]]
+    ways: list[Way]
     labelled: list[Place] = field(default_factory=list)
-    free: list[Place] = field(default_factory=list)
+    bare: list[Place] = field(default_factory=list)
+    named: list[Place] = field(default_factory=list)
     in_code: list[tuple[Place, frozenset[str], float]] = field(default_factory=list)
     hard_coded: tuple[Place, Place] | None = None
     around: set[int] = field(default_factory=set)
@@ -82,8 +88,10 @@ class Target:
     @property
     def places(self) -> list[Place]:
         """What counts as evidence."""
-        chance = len(self.around) / self.forms
-        return self.labelled or (self.free if chance <= CHANCE or len(self.around) <= 1 else [])
+        if self.labelled:
+            return self.labelled
+        chance = 0.0 if len(self.around) <= 1 else len(self.around) / self.forms
+        return (self.bare if chance <= CHANCE else []) + (self.named if chance <= CHANCE_NAMED else [])
 
 
 class Tracer:
@@ -93,9 +101,12 @@ class Tracer:
         read = quantities(conclusion)
         self.quantities = read
         spans = sentences(conclusion)
-        looked_for = [item for item in read if item.sort is not Sort.NONE][:MAX_TARGETS]
-        self.targets = {item.start: _target(conclusion, item, spans) for item in looked_for}
-        self.left_out = len([item for item in read if item.sort is not Sort.NONE]) - len(looked_for)
+        results = [item for item in read if item.sort is not Sort.NONE]
+        looked_for = results[:MAX_TARGETS]
+        self.targets = {
+            item.start: _target(conclusion, item, spans, ways=_ways(item, read)) for item in looked_for
+        }
+        self.left_out = max(0, count(conclusion) - MOST) + len(results) - len(looked_for)
         self.p_values: list[Place] = []
         self._bounds = any(item.sort is Sort.BOUND for item in looked_for)
         self._open = list(self.targets.values())
@@ -115,6 +126,8 @@ class Tracer:
         if self._wanted.any(numbers):
             for found in text.found(self._wanted):
                 self._look(passage, text, found)
+                if all(target.settled for target in self._open):
+                    break
             if any(target.settled for target in self._open):
                 self._open = [target for target in self._open if not target.settled]
                 self._wanted = _wanted(self._open)
@@ -127,25 +140,26 @@ class Tracer:
         line = text.lines[found.line]
         words: frozenset[str] | None = None
         for target in self._open:
-            value = _fits(target, found)
+            full = len(target.in_code) >= _MOST_IN_CODE if passage.code else target.settled
+            value = None if full else _fits(target, found)
             if value is None:
                 continue
             place = Place(line.step, line.text, found.start, value, passage.file)
             words = _words(text, found) if words is None else words
-            target.looked_at += 1
             if passage.code:
                 target.in_code.append((place, words, found.half))
             else:
                 self._output(target, place, words, found)
 
     def _output(self, target: Target, place: Place, words: frozenset[str], found: Found) -> None:
+        target.looked_at += 1
         typed = next((item for item in target.in_code if _typed(item, found, words)), None)
         if typed is not None:
             target.hard_coded = target.hard_coded or (typed[0], place)
         elif shared(words, target.words):
             target.labelled.append(place)
-        elif len(target.free) < _ENOUGH:
-            target.free.append(place)
+        elif len(others := target.named if words else target.bare) < _ENOUGH:
+            others.append(place)
 
     def _see_p(self, passage: Passage, text: Text) -> None:
         """Keep the p-values that any bound of the conclusion could be about."""
@@ -170,11 +184,19 @@ class Tracer:
             _count_around(target, numbers)
 
 
-def _target(text: str, item: Quantity, spans: list[tuple[int, int]]) -> Target:
+def _ways(item: Quantity, every: list[Quantity]) -> list[Way]:
+    """How it may stand in an output. Beside a percentage a bare number may be one: "5.2 % [1.4, 9.0]"."""
+    near = bisect_left(every, item.start, key=lambda other: other.start)
+    beside = every[max(0, near - 2) : near + 3]
+    percent = any(other.unit == "%" and abs(other.start - item.start) < _BESIDE for other in beside)
+    return admissible(item) + (admissible(replace(item, unit="%")) if percent and not item.unit else [])
+
+
+def _target(text: str, item: Quantity, spans: list[tuple[int, int]], ways: list[Way]) -> Target:
     n = next((n for n, (low, high) in enumerate(spans) if low <= item.start < high), -1)
     low, high = spans[n] if n >= 0 else (0, len(text))
     words = label(text[max(low, item.start - 400) : min(high, item.end + 200)])
-    return Target(item, (low, high), words | _heading(text, spans, n), admissible(item))
+    return Target(item, (low, high), words | _heading(text, spans, n), ways)
 
 
 def _heading(text: str, spans: list[tuple[int, int]], n: int) -> frozenset[str]:
@@ -253,7 +275,7 @@ def _count_around(target: Target, numbers: Numbers) -> None:
     size, half = abs(target.quantity.value), target.quantity.half
     if not half or len(target.around) > CHANCE * target.forms + 1:
         return
-    for factor in {factor for _, factor, _, _ in target.ways}:
+    for factor in {factor for unit, factor, _, _ in target.ways if _may_lack(target, unit)}:
         scaled = numbers * factor
         near = scaled[(scaled >= size / 2) & (scaled <= size * 2)]
         target.around.update(np.unique(np.rint(near / (2 * half))).astype(int).tolist()[:5000])

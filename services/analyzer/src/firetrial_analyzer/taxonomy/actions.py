@@ -61,8 +61,9 @@ def actions(steps: Iterable[Step]) -> list[Action]:
 
 
 # An action that waits for its output while so many others begin is not waited for any longer.
-_AT_ONCE = 256
+_AT_ONCE = 16
 _LINES_AT_ONCE = 4096
+_MAX_HELD = 2 * 1024 * 1024
 # Characters of a command or file that are put together from lines.
 _MAX_BLOCK = 256 * 1024
 
@@ -75,14 +76,17 @@ class Stream:
 
     def __init__(self) -> None:
         self._reader = _Reader()
+        self._held = 0
 
     def feed(self, step: Step) -> Iterator[Action]:
         """The actions that are over now."""
         reader = self._reader
         if step.by_agent:
             reader.see(step)
-        if len(reader.found) >= 2 * _AT_ONCE:
-            yield from reader.take(_AT_ONCE)
+            self._held += len(step.text)
+        if len(reader.found) >= 2 * _AT_ONCE or (self._held >= _MAX_HELD and len(reader.found) > _AT_ONCE):
+            yield from reader.take(len(reader.found) - _AT_ONCE)
+            self._held = 0
         last = reader.last
         if last is not None and len(last.lines) >= _LINES_AT_ONCE:
             yield replace(last, lines=last.lines[:])
@@ -101,6 +105,9 @@ def stream(steps: Iterable[Step]) -> Iterator[Action]:
     yield from reading.close()
 
 
+_EVENT = frozenset({"type", "item", "message"})
+
+
 class _Reader:
     def __init__(self) -> None:
         self.found: list[Action] = []
@@ -117,6 +124,7 @@ class _Reader:
 
     def see(self, step: Step) -> None:
         if step.what is not StepKind.OUTPUT:
+            self._text.leave()
             self._told(step)
             return
         if action := self._by_id.get(str(step.fields.get("call", ""))):
@@ -124,9 +132,11 @@ class _Reader:
             action.lines += _lines(step.number, step.text)
             return
         told = event(step)
-        if told is None:
+        if told is None or not told.keys() & _EVENT:  # a program may print JSON as well
             self._text.see(step)
-        elif isinstance(item := told.get("item"), dict):
+            return
+        self._text.leave()
+        if isinstance(item := told.get("item"), dict):
             self._codex(step.number, str(told.get("type")), item)
         else:
             self._claude(step.number, told)
@@ -240,6 +250,11 @@ class _TextReader:
         self._open: Action | None = None
         self._hands = ""  # which block of OpenHands' log we are in
         self._run: Action | None = None
+
+    def leave(self) -> None:
+        """Something else begins: what is printed next belongs to no action that was begun here."""
+        if not self._hands:
+            self._open = None
 
     def see(self, step: Step) -> None:
         text = step.text.rstrip("\r")
