@@ -53,8 +53,8 @@ class Parts:
     async def put(self, experiment_id: str, rows: pl.DataFrame) -> Part:
         """Stores `rows`; the same rows twice are stored once."""
         data = await asyncio.to_thread(parquet, rows)
-        uri = f"tables/{experiment_id}/{sha256(data)[:32]}.parquet"
-        ref = await self._objects.put("results", uri, data, MEDIA_TYPE)
+        key = f"tables/{experiment_id}/{sha256(data)[:32]}.parquet"
+        ref = await self._objects.put("results", key, data, MEDIA_TYPE)
         self._keep(ref.uri, rows)
         return Part(ref, len(rows))
 

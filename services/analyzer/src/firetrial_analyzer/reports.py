@@ -144,10 +144,12 @@ class Reports:
         """Make the report where every slot has ended, and say so; again where a run came in meanwhile."""
         if not experiment:
             return
-        async with self._rendering:
-            record = await self.records.get(experiment)
-            while record.all_ended and not record.complete:
-                record = await self._make(record)
+        record = await self.records.get(experiment)
+        if record.all_ended and not record.complete:  # else nobody waits for what is being rendered
+            async with self._rendering:
+                record = await self.records.get(experiment)
+                while record.all_ended and not record.complete:
+                    record = await self._make(record)
         if record.complete:
             await self._announcer.experiment_reported(record)
 
