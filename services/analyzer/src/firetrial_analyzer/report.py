@@ -160,9 +160,9 @@ class Report:
 
     `comparisons` has the pairs of agents with at least two common tasks, and `needed` the repeats that would
     tell each of them apart; `front` sets scores against costs. `reasons` says why runs were not scored, the
-    most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent. `errors`
-    spreads the errors of attributed runs, and `memory` says whether scores look remembered; each is None where
-    nothing was looked at.
+    most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent.
+    `errors` spreads the errors of attributed runs, and `memory` says whether scores look remembered; each is
+    None where nothing was looked at.
     """
 
     schema: Literal["firetrial.report/2"]
