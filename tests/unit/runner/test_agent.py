@@ -29,8 +29,10 @@ def test_the_id_names_command_and_files() -> None:
         replace(GOOD, files=(AgentFile("b.py", b"pass"),)),
         replace(GOOD, files=(AgentFile("a.py", b"exit()"),)),
         replace(GOOD, files=(AgentFile("a.py", b"pass", executable=True),)),
+        replace(GOOD, program="reference"),
+        replace(GOOD, program="codex@0.171.0"),
     ]
-    assert len({GOOD.id, *(other.id for other in others)}) == 7
+    assert len({GOOD.id, *(other.id for other in others)}) == 9
 
 
 def test_the_order_of_files_does_not_count() -> None:

@@ -19,6 +19,7 @@ from firetrial_runner.allowance import MOST, Allowance
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Run, RunState, RunUsage
 from firetrial_runner.sandbox.port import Termination
+from firetrial_runner.task import Source
 
 ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)
 words = st.text(max_size=30)
@@ -158,3 +159,15 @@ def test_bad_objects_are_corrupt(json: bytes) -> None:
     with pytest.raises(FiretrialError) as caught:
         wire.result_to_domain(json, RunRecord(run))
     assert caught.value.reason is Reason.CORRUPT
+
+
+def test_data_that_a_task_names() -> None:
+    task = wire.task_to_domain(b'{"id": "t", "sources": [{"hugging_face": "a/b"}, {"path": "c/d.csv"}]}')
+    assert task.sources == (Source("a/b", "huggingface/a/b"), Source("c/d.csv", "c/d.csv"))
+
+
+@pytest.mark.parametrize("path", ["", ".", "..", "/etc", "a/../b", "a//b", "a/", "a b", "a\\n", ".ssh"])
+def test_data_that_could_lie_anywhere_is_no_place(path: str) -> None:
+    told = f'{{"id": "t", "sources": [{{"path": "{path}"}}]}}'.encode()
+    with pytest.raises(FiretrialError, match="names data"):
+        wire.task_to_domain(told)

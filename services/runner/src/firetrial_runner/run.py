@@ -195,7 +195,7 @@ def verdict(
     if end.termination is Termination.CANCELLED:
         return RunState.ENDED, Outcome.CANCELLED, "cancelled"
     if end.termination is Termination.LOST:
-        return RunState.ENDED, Outcome.INFRA_FAILED, f"the sandbox was lost: {end.detail}"
+        return RunState.ENDED, Outcome.INFRA_FAILED, f"it was not seen to its end: {end.detail}"
     if concluded:
         return RunState.CONCLUDED, None, ""
     if models and models.down and end.termination in {Termination.EXITED, Termination.TIMED_OUT}:
