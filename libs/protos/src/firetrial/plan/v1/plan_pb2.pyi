@@ -133,6 +133,8 @@ class Limits(_message.Message):
     MODEL_TOKENS_FIELD_NUMBER: _builtins.int
     MODEL_COST_USD_FIELD_NUMBER: _builtins.int
     MODEL_CALLS_FIELD_NUMBER: _builtins.int
+    GPUS_FIELD_NUMBER: _builtins.int
+    GPU_MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     memory_bytes: _builtins.int
     cpus: _builtins.float
     """Cores, for example 1.5."""
@@ -145,6 +147,10 @@ class Limits(_message.Message):
     """Tokens, prompt and completion together, through the model gateway. 0: no cap."""
     model_cost_usd: _builtins.float
     """What the model gateway may spend. Unset: no cap."""
+    gpus: _builtins.int
+    """Whole GPUs, or one slice of a GPU that is partitioned (MIG), which the run has for itself. 0: none."""
+    gpu_memory_bytes: _builtins.int
+    """What each of them has at least, as its driver tells it. 0: any."""
     @_builtins.property
     def wall_time(self) -> _duration_pb2.Duration:
         """The clock starts when the agent's process starts, not when the run is queued."""
@@ -165,10 +171,12 @@ class Limits(_message.Message):
         model_tokens: _builtins.int = ...,
         model_cost_usd: _builtins.float | None = ...,
         model_calls: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
+        gpus: _builtins.int = ...,
+        gpu_memory_bytes: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd", "model_cost_usd", b"model_cost_usd", "wall_time", b"wall_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd", "cpus", b"cpus", "disk_bytes", b"disk_bytes", "memory_bytes", b"memory_bytes", "model_calls", b"model_calls", "model_cost_usd", b"model_cost_usd", "model_tokens", b"model_tokens", "output_bytes", b"output_bytes", "processes", b"processes", "wall_time", b"wall_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd", "cpus", b"cpus", "disk_bytes", b"disk_bytes", "gpu_memory_bytes", b"gpu_memory_bytes", "gpus", b"gpus", "memory_bytes", b"memory_bytes", "model_calls", b"model_calls", "model_cost_usd", b"model_cost_usd", "model_tokens", b"model_tokens", "output_bytes", b"output_bytes", "processes", b"processes", "wall_time", b"wall_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__model_cost_usd: _TypeAlias = _typing.Literal["model_cost_usd"]  # noqa: Y015
     _WhichOneofArgType__model_cost_usd: _TypeAlias = _typing.Literal["_model_cost_usd", b"_model_cost_usd"]  # noqa: Y015

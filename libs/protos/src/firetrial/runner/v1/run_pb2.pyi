@@ -160,6 +160,7 @@ class Run(_message.Message):
     PROVENANCE_FIELD_NUMBER: _builtins.int
     LACKING_FIELD_NUMBER: _builtins.int
     CONTACTS_FIELD_NUMBER: _builtins.int
+    MADE_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"r-" and a hash of experiment, task, agent, model, limits, repeat and attempt."""
     experiment_id: _builtins.str
@@ -183,6 +184,8 @@ class Run(_message.Message):
     superseded: _builtins.bool
     """True where another attempt follows this one, so that it does not count."""
     provenance: Global___Provenance.ValueType
+    made_by: _builtins.str
+    """Who made an imported run and how, as they say; empty for those made here."""
     @_builtins.property
     def exit(self) -> Global___Exit:
         """How the agent's process ended; unset while it has not."""
@@ -246,10 +249,11 @@ class Run(_message.Message):
         provenance: Global___Provenance.ValueType = ...,
         lacking: _abc.Iterable[_builtins.str] | None = ...,
         contacts: _abc.Iterable[Global___Contact] | None = ...,
+        made_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "conclusion", b"conclusion", "ended_at", b"ended_at", "exit", b"exit", "limits", b"limits", "queued_at", b"queued_at", "started_at", b"started_at", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "conclusion", b"conclusion", "contacts", b"contacts", "ended_at", b"ended_at", "exit", b"exit", "experiment_id", b"experiment_id", "id", b"id", "lacking", b"lacking", "limits", b"limits", "model", b"model", "outcome", b"outcome", "pool", b"pool", "provenance", b"provenance", "queued_at", b"queued_at", "reason", b"reason", "repeat", b"repeat", "started_at", b"started_at", "state", b"state", "superseded", b"superseded", "task_id", b"task_id", "trajectory_chunks", b"trajectory_chunks", "trajectory_prefix", b"trajectory_prefix", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "conclusion", b"conclusion", "contacts", b"contacts", "ended_at", b"ended_at", "exit", b"exit", "experiment_id", b"experiment_id", "id", b"id", "lacking", b"lacking", "limits", b"limits", "made_by", b"made_by", "model", b"model", "outcome", b"outcome", "pool", b"pool", "provenance", b"provenance", "queued_at", b"queued_at", "reason", b"reason", "repeat", b"repeat", "started_at", b"started_at", "state", b"state", "superseded", b"superseded", "task_id", b"task_id", "trajectory_chunks", b"trajectory_chunks", "trajectory_prefix", b"trajectory_prefix", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -332,6 +336,8 @@ class Usage(_message.Message):
     MODEL_CALLS_FIELD_NUMBER: _builtins.int
     UNPRICED_CALLS_FIELD_NUMBER: _builtins.int
     GPU_TIME_FIELD_NUMBER: _builtins.int
+    GPU_UTILISATION_FIELD_NUMBER: _builtins.int
+    MAX_GPU_MEMORY_BYTES_FIELD_NUMBER: _builtins.int
     max_rss_bytes: _builtins.int
     output_bytes: _builtins.int
     steps: _builtins.int
@@ -346,6 +352,10 @@ class Usage(_message.Message):
     model_calls: _builtins.int
     """Answered calls through the model gateway, and those of them whose price is unknown."""
     unpriced_calls: _builtins.int
+    gpu_utilisation: _builtins.float
+    """Mean share of the time, 0 to 1, in which its GPUs computed. Unset where it is unknown."""
+    max_gpu_memory_bytes: _builtins.int
+    """The most memory that all its GPUs held at one moment. Unset where it is unknown."""
     @_builtins.property
     def wall_time(self) -> _duration_pb2.Duration:
         """From the start of the agent's process to its end."""
@@ -372,10 +382,12 @@ class Usage(_message.Message):
         model_calls: _builtins.int = ...,
         unpriced_calls: _builtins.int = ...,
         gpu_time: _duration_pb2.Duration | None = ...,
+        gpu_utilisation: _builtins.float | None = ...,
+        max_gpu_memory_bytes: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "_completion_tokens", b"_completion_tokens", "_cost_usd", b"_cost_usd", "_prompt_tokens", b"_prompt_tokens", "_tokens", b"_tokens", "cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "gpu_time", b"gpu_time", "prompt_tokens", b"prompt_tokens", "tokens", b"tokens", "wall_time", b"wall_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "_completion_tokens", b"_completion_tokens", "_cost_usd", b"_cost_usd", "_gpu_utilisation", b"_gpu_utilisation", "_max_gpu_memory_bytes", b"_max_gpu_memory_bytes", "_prompt_tokens", b"_prompt_tokens", "_tokens", b"_tokens", "cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "gpu_time", b"gpu_time", "gpu_utilisation", b"gpu_utilisation", "max_gpu_memory_bytes", b"max_gpu_memory_bytes", "prompt_tokens", b"prompt_tokens", "tokens", b"tokens", "wall_time", b"wall_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "_completion_tokens", b"_completion_tokens", "_cost_usd", b"_cost_usd", "_prompt_tokens", b"_prompt_tokens", "_tokens", b"_tokens", "cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "gpu_time", b"gpu_time", "max_rss_bytes", b"max_rss_bytes", "model_calls", b"model_calls", "output_bytes", b"output_bytes", "prompt_tokens", b"prompt_tokens", "steps", b"steps", "tokens", b"tokens", "unpriced_calls", b"unpriced_calls", "wall_time", b"wall_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens", "_completion_tokens", b"_completion_tokens", "_cost_usd", b"_cost_usd", "_gpu_utilisation", b"_gpu_utilisation", "_max_gpu_memory_bytes", b"_max_gpu_memory_bytes", "_prompt_tokens", b"_prompt_tokens", "_tokens", b"_tokens", "cached_tokens", b"cached_tokens", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "cpu_time", b"cpu_time", "gpu_time", b"gpu_time", "gpu_utilisation", b"gpu_utilisation", "max_gpu_memory_bytes", b"max_gpu_memory_bytes", "max_rss_bytes", b"max_rss_bytes", "model_calls", b"model_calls", "output_bytes", b"output_bytes", "prompt_tokens", b"prompt_tokens", "steps", b"steps", "tokens", b"tokens", "unpriced_calls", b"unpriced_calls", "wall_time", b"wall_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cached_tokens: _TypeAlias = _typing.Literal["cached_tokens"]  # noqa: Y015
     _WhichOneofArgType__cached_tokens: _TypeAlias = _typing.Literal["_cached_tokens", b"_cached_tokens"]  # noqa: Y015
@@ -383,6 +395,10 @@ class Usage(_message.Message):
     _WhichOneofArgType__completion_tokens: _TypeAlias = _typing.Literal["_completion_tokens", b"_completion_tokens"]  # noqa: Y015
     _WhichOneofReturnType__cost_usd: _TypeAlias = _typing.Literal["cost_usd"]  # noqa: Y015
     _WhichOneofArgType__cost_usd: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd"]  # noqa: Y015
+    _WhichOneofReturnType__gpu_utilisation: _TypeAlias = _typing.Literal["gpu_utilisation"]  # noqa: Y015
+    _WhichOneofArgType__gpu_utilisation: _TypeAlias = _typing.Literal["_gpu_utilisation", b"_gpu_utilisation"]  # noqa: Y015
+    _WhichOneofReturnType__max_gpu_memory_bytes: _TypeAlias = _typing.Literal["max_gpu_memory_bytes"]  # noqa: Y015
+    _WhichOneofArgType__max_gpu_memory_bytes: _TypeAlias = _typing.Literal["_max_gpu_memory_bytes", b"_max_gpu_memory_bytes"]  # noqa: Y015
     _WhichOneofReturnType__prompt_tokens: _TypeAlias = _typing.Literal["prompt_tokens"]  # noqa: Y015
     _WhichOneofArgType__prompt_tokens: _TypeAlias = _typing.Literal["_prompt_tokens", b"_prompt_tokens"]  # noqa: Y015
     _WhichOneofReturnType__tokens: _TypeAlias = _typing.Literal["tokens"]  # noqa: Y015
@@ -393,6 +409,10 @@ class Usage(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__completion_tokens) -> _WhichOneofReturnType__completion_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_usd) -> _WhichOneofReturnType__cost_usd | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_utilisation) -> _WhichOneofReturnType__gpu_utilisation | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_gpu_memory_bytes) -> _WhichOneofReturnType__max_gpu_memory_bytes | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__prompt_tokens) -> _WhichOneofReturnType__prompt_tokens | None: ...
     @_typing.overload
