@@ -263,16 +263,16 @@ def long_run(steps: int) -> Iterator[Step]:
 
 
 def test_memory_does_not_grow_with_the_run() -> None:
-    """40 MB of text, of which little is kept; counting the numbers takes some memory."""
+    """16 MB of text, of which little is kept."""
     looking = Check("The mean score is 0.4987, the drop 12.3 points, the best 0.99; accuracy is 0.7312.")
     tracemalloc.start()
-    for step in long_run(20_000):
+    for step in long_run(8_000):
         looking.step(step)
     looking.end_of_steps()
     looking.result()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 20 * 2**20
+    assert peak < 10 * 2**20
 
 
 def test_steps_from_json_lines_are_those_of_the_normal_form() -> None:

@@ -132,8 +132,8 @@ class Protected:
                 name = next(text for key, text in found.groupdict().items() if text and key != "verb")
                 self._edited(name, action.step, found.group(), certain="verb" in found.groupdict())
         if len(self._there) < _MOST_NAMES and action.kind is not Kind.SAY:
-            self._there.update(f"data/{name}" for name in _NAMED.findall(action.text))
-            self._there.update(f"data/{name}" for line in action.lines for name in _NAMED.findall(line.text))
+            told = [action.text, *(line.text for line in action.lines if "data/" in line.text)]
+            self._there.update(f"data/{name}" for text in told for name in _NAMED.findall(text))
 
     def _edited(self, path: str, step: int, quote: str, *, certain: bool = False) -> None:
         name = "instruction.txt" if path.endswith("instruction.txt") else path[path.index("data/") :]

@@ -55,6 +55,10 @@ class Executed:
                 for name in [name for name in names if name in plain]:
                     del names[name]
         if self._claimed_seeds:
+            self._count_seeds(text)
+
+    def _count_seeds(self, text: str) -> None:
+        if "seed" in text or "SEED" in text or "Seed" in text:
             self._seeds.update(_SEED.findall(text)[: 10 * _MOST_NAMES])
             for listed, ranged in _SEED_LIST.findall(text):
                 count = len([part for part in listed.split(",") if part.strip()]) if listed else int(ranged)
@@ -94,7 +98,9 @@ def _names(found: Iterator[str]) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"[-_.\s/]", "", text).lower()
+    for joint in "-_. /\n\t":
+        text = text.replace(joint, "")
+    return text.lower()
 
 
 def _count(told: str) -> int:

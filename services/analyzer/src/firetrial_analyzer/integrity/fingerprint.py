@@ -11,7 +11,9 @@ from firetrial_analyzer.integrity.passages import Passage
 # Fewer lines with results may be alike by chance, and so may a shorter conclusion.
 LEAST_LINES = 5
 LEAST_CHARACTERS = 80
-_RESULT = re.compile(r"\d\.\d|\d\s?%")
+# Of a line.
+_LONGEST = 500
+_RESULT = re.compile(r"\d(?:\.\d|\s?%)")
 _VOLATILE = re.compile(
     r"0x[0-9a-f]+|\b\d{4}-\d\d-\d\d\b|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?|(?:/[\w.-]{1,100}){2,20}"
     r"|\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|min|it/s|s/it|MB|GB|tok/s)\b",
@@ -31,8 +33,8 @@ class Fingerprint:
         if passage.code or passage.file:
             return
         for line in passage.lines:
-            if _RESULT.search(line.text):
-                self._digest.update(_plain(line.text).encode("utf-8", "replace") + b"\n")
+            if _RESULT.search(line.text, 0, _LONGEST):
+                self._digest.update(_plain(line.text[:_LONGEST]).encode("utf-8", "replace") + b"\n")
                 self._lines += 1
 
     def of(self, conclusion: str) -> str:

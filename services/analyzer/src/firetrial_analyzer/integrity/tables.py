@@ -1,6 +1,7 @@
 """Numbers that stand together in outputs, as tables or lines, and what follows from them."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -25,6 +26,7 @@ MAX_TABLES = 20_000
 _MAX_CELLS = 400
 _MAX_LINE = 2000
 _WORD_AFTER = 20
+_DIGIT = re.compile("[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def _tables(passage: Passage) -> Iterator[tuple[frozenset[str], Passage]]:
     rows: list[int] = []
     head = ""
     for n, line in enumerate((*passage.lines, None)):
-        if line is not None and any(map(str.isdigit, line.text[:_MAX_LINE])):
+        if line is not None and _DIGIT.search(line.text, 0, _MAX_LINE):
             rows.append(n)
             continue
         if 0 < len(rows) <= MAX_ROWS:

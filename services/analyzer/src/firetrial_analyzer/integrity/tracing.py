@@ -36,8 +36,9 @@ _MOST_IN_CODE = 200
 _AROUND = 120
 _HEADER_LINES = 40
 _MOST_P_VALUES = 1000
+_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _P_VALUE = re.compile(
-    r"\b(?:p|P|pval|p_?values?|p-values?|pvalues?|P>\|\w\|)(?:\s?\([^)\n]{0,20}\))?[\"']?\s{0,3}[=:<|,]?\s{0,3}"
+    r"[pP](?<!\w[pP])(?:val|_?values?|-values?|>\|\w\|)?(?:\s?\([^)\n]{0,20}\))?[\"']?\s{0,3}[=:<|,]?\s{0,3}"
     r"(\d{0,3}\.\d{1,30}(?:[eE]-\d{1,3})?|\d(?:\.\d{1,20})?[eE]-\d{1,3})"
 )
 _CONVENTIONAL = frozenset({0.05, 0.95, 0.25, 0.75, 0.99, 0.01, 1.96})
@@ -249,7 +250,7 @@ def _header(text: Text, line: int) -> str:
         shown = above.text[:200]
         if not shown.strip() and found:
             break
-        if any(letter.isalpha() for letter in shown) and not any(c.isdigit() for c in shown):
+        if _LETTER.search(shown) and not _DIGIT.search(shown):
             found.append(shown)
             if len(found) == 2:
                 break
