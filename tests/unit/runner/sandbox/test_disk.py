@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from firetrial_runner.sandbox.disk import MeasureError, used_bytes
+from firetrial_runner.sandbox.disk import MeasureError, until_worth_measuring, used_bytes
 from unit.runner.test_archive import deep
 
 MIB = 1024**2
@@ -44,3 +45,17 @@ def test_deeper_than_a_path_can_name(tmp_path: Path) -> None:
 
 def test_what_is_gone(tmp_path: Path) -> None:
     assert used_bytes(tmp_path / "absent", MIB) == 0
+
+
+async def test_a_tree_is_measured_again_once_its_file_system_has_lost_its_room(tmp_path: Path) -> None:
+    left = [100 * MIB, 95 * MIB, 89 * MIB]
+    begun = time.monotonic()
+    await until_worth_measuring(tmp_path, 10 * MIB, 1.0, lambda _: left.pop(0))
+    assert left == []
+    assert 1.0 <= time.monotonic() - begun < 5.0
+
+
+async def test_a_tree_is_measured_now_and_then_where_nothing_is_written(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    await until_worth_measuring(tmp_path, MIB, 0.1, lambda _: MIB)
+    assert 1.0 <= time.monotonic() - begun < 5.0

@@ -99,7 +99,7 @@ class BwrapSandbox:
             "file_bytes": "rlimit",
             "open_files": "rlimit",
             "output_bytes": "counted",
-            "disk_bytes": "watcher, at most twice a second",
+            "disk_bytes": "watcher, twice a second and where much is written",
             "tmp_bytes": "tmpfs size",
             "seccomp": "deny-list" if seccomp.program() else "none: unknown machine",
         }

@@ -1,10 +1,15 @@
 """How much a directory tree holds on disk, while a hostile program may be changing it."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 _ENTRIES = 2_000_000
 """A tree with more entries is refused: counting it would cost more than the run."""
+
+
+_PAUSE_S, _TICK_S = 0.5, 0.05
 
 
 class MeasureError(Exception):
@@ -33,6 +38,29 @@ def used_bytes(root: Path, stop_at: int) -> int:
         if entries > _ENTRIES:
             raise MeasureError(f"more than {_ENTRIES} files")
     return total
+
+
+async def until_worth_measuring(
+    root: Path, room: int, took_s: float, free: Callable[[Path], int] = lambda root: free_bytes(root)
+) -> None:
+    """Wait before a tree is measured again, which took `took_s` seconds and left room for `room` bytes.
+
+    A large tree takes long to count: at most a tenth of the time goes into it, unless its file system has
+    lost so much meanwhile that the tree may have outgrown its room. A program could else make a tree that
+    takes long to count, and fill the disk before it is counted again.
+    """
+    before = await asyncio.to_thread(free, root)
+    await asyncio.sleep(max(_TICK_S, took_s))
+    for _ in range(round(max(_PAUSE_S, 9 * took_s) / _TICK_S)):
+        if before - await asyncio.to_thread(free, root) >= room:
+            return
+        await asyncio.sleep(_TICK_S)
+
+
+def free_bytes(root: Path) -> int:
+    """What the file system has left."""
+    about = os.statvfs(root)
+    return about.f_bfree * about.f_frsize
 
 
 def _blocks(entry: os.DirEntry[str]) -> int:

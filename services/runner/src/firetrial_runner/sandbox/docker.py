@@ -69,7 +69,7 @@ class DockerSandbox:
             **dict.fromkeys(("cpus", "memory_bytes", "processes"), "Docker's cgroup"),
             **dict.fromkeys(("file_bytes", "open_files"), "rlimit"),
             "output_bytes": "counted",
-            "disk_bytes": "watcher, at most twice a second",
+            "disk_bytes": "watcher, twice a second and where much is written",
             "tmp_bytes": "tmpfs size",
             "seccomp": f"Docker's default profile, or a deny-list before version {_SECCOMP_SINCE}",
         }

@@ -16,7 +16,7 @@ from docker.utils.socket import STDERR, STDOUT, frames_iter
 
 from firetrial_runner.sandbox.cgroup import Sample
 from firetrial_runner.sandbox.deadline import Deadline
-from firetrial_runner.sandbox.disk import MeasureError, used_bytes
+from firetrial_runner.sandbox.disk import MeasureError, until_worth_measuring, used_bytes
 from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import (
     Chunk,
@@ -36,7 +36,6 @@ FAULTS = (docker.errors.DockerException, requests.exceptions.RequestException, O
 
 _STREAMS = {STDOUT: Stream.STDOUT, STDERR: Stream.STDERR}
 _SAMPLE_S = 0.5
-_DISK_S = 0.5
 _KILL_S = 20.0
 _NO_LIMIT = 2**63
 _REMOVED = "the container was removed from outside"
@@ -158,12 +157,14 @@ class DockerProcess:
         limit = self._limits.disk_bytes
         while True:
             begun = self._offset()
+            used = limit
             try:
-                if await asyncio.to_thread(used_bytes, self._workspace, limit) > limit:
+                used = await asyncio.to_thread(used_bytes, self._workspace, limit)
+                if used > limit:
                     self._kill(Termination.DISK_LIMIT, f"more than {limit} bytes in the workspace")
             except MeasureError as e:
                 self._kill(Termination.DISK_LIMIT, f"the workspace's size cannot be told: {e}")
-            await asyncio.sleep(max(_DISK_S, 10 * (self._offset() - begun)))
+            await until_worth_measuring(self._workspace, limit - used, self._offset() - begun)
 
     def _over_output(self) -> None:
         self._cause = self._cause or (

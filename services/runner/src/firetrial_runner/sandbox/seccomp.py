@@ -47,6 +47,7 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "open_by_handle_at": (304, 265),
     "open_tree": (428, 428),
     "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
     "pivot_root": (155, 41),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),

@@ -11,12 +11,11 @@ from typing import IO, Protocol
 
 from firetrial_runner.sandbox.cgroup import Meter, Sample
 from firetrial_runner.sandbox.deadline import Deadline
-from firetrial_runner.sandbox.disk import MeasureError, used_bytes
+from firetrial_runner.sandbox.disk import MeasureError, until_worth_measuring, used_bytes
 from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import Chunk, Exit, Limits, Stream, Termination, Usage, ended
 
 _SAMPLE_S = 0.1
-_DISK_S = 0.5
 _READ_BYTES = 64 * 1024
 _HEAD_BYTES = 4096
 
@@ -148,13 +147,14 @@ class LocalProcess:
         limit = self._limits.disk_bytes
         while True:
             begun = self._clock()
+            used = limit
             try:
-                if await asyncio.to_thread(used_bytes, self._workspace, limit) > limit:
+                used = await asyncio.to_thread(used_bytes, self._workspace, limit)
+                if used > limit:
                     self._kill(Termination.DISK_LIMIT, f"more than {limit} bytes in the workspace")
             except MeasureError as e:
                 self._kill(Termination.DISK_LIMIT, f"the workspace's size cannot be told: {e}")
-            # A large tree takes long to count: at most a tenth of the time goes into counting.
-            await asyncio.sleep(max(_DISK_S, 10 * (self._clock() - begun)))
+            await until_worth_measuring(self._workspace, limit - used, self._clock() - begun)
 
     def _unwatched(self, watcher: asyncio.Task[None]) -> None:
         """A run that nobody holds to its limits must not go on."""
