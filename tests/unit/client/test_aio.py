@@ -206,11 +206,13 @@ async def test_a_task_with_its_data(client: AsyncFiretrial, world: World, tmp_pa
     (tmp_path / "data" / "a.csv").write_text("1,2")
     answer = await client.submit_task(
         "noise", question="How?", instruction="Find out.", ground_truth="Like so.", broken=["no seed"],
-        origin="firebench", data=tmp_path / "data",
+        origin="firebench", data=tmp_path / "data", sources=["hf:openai/gsm8k", "mine/a.csv"],
     )  # fmt: skip
     assert world.headers[0].data_size == len(world.uploads[0]) > 0
     assert b"a.csv" in world.uploads[0]
     assert list(answer.task.broken) == ["no seed"]
+    hub, mine = world.headers[0].sources
+    assert (hub.hugging_face, mine.path) == ("openai/gsm8k", "mine/a.csv")
     assert (await client.get_task(answer.task.id)).has_truth
 
 

@@ -235,3 +235,27 @@ async def test_bad_tasks() -> None:
             await world.submit_task(header, data)
         assert caught.value.reason is Reason.INVALID
     assert not world.everything.held
+
+
+async def test_data_that_an_operator_provides_is_part_of_the_task() -> None:
+    world = World()
+    header = pb.TaskHeader(slug="t", question="q?", instruction="i")
+    plain = await world.submit_task(header)
+    header.sources.add(hugging_face="openai/gsm8k")
+    header.sources.add(path="mine/a.csv")
+    answer = await world.submit_task(header)
+    assert answer.task.sources == header.sources
+    assert answer.task.id != plain.task.id
+    assert (await world.submit_task(header)).task.id == answer.task.id
+
+
+async def test_data_that_could_lie_anywhere_is_refused() -> None:
+    world = World()
+    header = pb.TaskHeader(slug="t", question="q?", instruction="i")
+    for path in ("../truth", "/etc", "a//b", "", "a", "a"):
+        header.sources.add(path=path)
+    with pytest.raises(FiretrialError) as raised:
+        await world.submit_task(header)
+    assert raised.value.reason is Reason.INVALID
+    fields = [fault.field for fault in raised.value.faults]
+    assert fields == [f"header.sources[{index}]" for index in (0, 1, 2, 3, 5)]

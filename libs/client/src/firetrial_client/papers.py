@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial.parser.v1.paper_pb2 import Node, Paper
 from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceStub
-from firetrial.parser.v1.task_pb2 import Difficulty, Task
+from firetrial.parser.v1.task_pb2 import DataSource, Difficulty, Task
 from firetrial.plan.v1.plan_pb2 import Plan
 from firetrial_client.calls import Caller
 from firetrial_client.uploads import opened
@@ -90,12 +90,15 @@ class PaperCalls(Caller):
         data: Path | bytes | None = None,
         difficulty: Mapping[str, int] | None = None,
         published: str = "",
+        sources: Sequence[str] = (),
         plan: Plan | None = None,
     ) -> pb.SubmitTaskResponse:
         """Store a task made elsewhere; `data` is a folder, or a tar as file or bytes.
 
         `difficulty` rates conceptual_decomposition, confound_control and analysis_complexity from 1 to 3;
-        `published` is YYYY, YYYY-MM or YYYY-MM-DD. The ground truth can be handed in but never read again.
+        `published` is YYYY, YYYY-MM or YYYY-MM-DD. `sources` name data that operators of runners provide:
+        "hf:org/name" by its Hugging Face id, anything else by its path in their data folder. The
+        ground truth can be handed in but never read again.
         Raises INVALID.
         """
         with opened(data, "data") as (body, size):
@@ -109,6 +112,7 @@ class PaperCalls(Caller):
                 data_size=size,
                 difficulty=Difficulty(**difficulty) if difficulty else None,
                 published=published,
+                sources=map(_source, sources),
                 plan=plan,
             )
             return await self._upload(
@@ -127,3 +131,8 @@ class PaperCalls(Caller):
     def list_tasks(self) -> AsyncGenerator[Task, None]:
         """Every task, page by page."""
         return self._pages("parser", lambda: self._parser.ListTasks, pb.ListTasksRequest(), "tasks")
+
+
+def _source(told: str) -> DataSource:
+    hub = told.removeprefix("hf:")
+    return DataSource(path=told) if hub == told else DataSource(hugging_face=hub)

@@ -12,13 +12,20 @@ from typing import TypeVar
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.records import Records
+from firetrial_parser import source as sources
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.intake import ENDINGS, check_size
 from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.tasks import OutsideTask, Tasks
 from firetrial_parser.upload import check_tar, size_faults, spool
-from firetrial_parser.wire import experiment_id, plan_faults, rating_to_domain, slip_to_wire
+from firetrial_parser.wire import (
+    experiment_id,
+    plan_faults,
+    rating_to_domain,
+    slip_to_wire,
+    source_to_domain,
+)
 
 MAX_TEXT = 256 * 1024  # characters of a question, an instruction or a ground truth
 MAX_BROKEN = 200
@@ -95,6 +102,7 @@ class Submitting:
                     data=uploaded.path if header.data_size else None,
                     data_sha256=uploaded.sha256 if header.data_size else "",
                     rating=rating_to_domain(header),
+                    sources=tuple(map(source_to_domain, header.sources)),
                 )
             )
         experiment = experiment_id(record.id, plan, "") if plan else ""
@@ -144,3 +152,4 @@ def _task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
             "header.broken", f"{len(header.broken)} lines", f"at most {MAX_BROKEN} lines of 1000 characters"
         )
     yield from rating_to_domain(header).faults("header")
+    yield from sources.faults(map(source_to_domain, header.sources), "header.sources")

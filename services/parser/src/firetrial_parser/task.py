@@ -205,10 +205,12 @@ def content_version(
     data_sha256: str = "",
     source: str,
     rating: Rating = UNRATED,
+    sources: Sequence[str] = (),
 ) -> str:
-    """Twelve hex digits over all that a task is; `source` says where it came from."""
-    rated = [] if rating == UNRATED else [asdict(rating)]
-    return digest(question, instruction, truth, data_sha256, source, *rated, length=HASH_CHARS)
+    """Twelve hex digits over a whole task; `source` says where it came from, `sources` name its data."""
+    more: list[object] = [] if rating == UNRATED else [asdict(rating)]
+    more += [{"sources": list(sources)}] if sources else []
+    return digest(question, instruction, truth, data_sha256, source, *more, length=HASH_CHARS)
 
 
 def slug(text: str) -> str:

@@ -13,13 +13,17 @@ from firetrial_parser.archive import Archive
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.rating import UNRATED, Rating
 from firetrial_parser.records import TaskRecord
+from firetrial_parser.source import Source
 from firetrial_parser.task import MadeTask, content_version
-from firetrial_parser.wire import rate, task_to_wire, truth_to_wire
+from firetrial_parser.wire import rate, source_to_wire, task_to_wire, truth_to_wire
 
 
 @dataclass(frozen=True, slots=True)
 class OutsideTask:
-    """A task made elsewhere. `data` is a tar on disk, with its sha256, or None; `truth` may be empty."""
+    """A task made elsewhere. `data` is a tar on disk, with its sha256, or None; `truth` may be empty.
+
+    `sources` name further data that is not handed in.
+    """
 
     slug: str
     question: str
@@ -30,6 +34,7 @@ class OutsideTask:
     data: Path | None = None
     data_sha256: str = ""
     rating: Rating = UNRATED
+    sources: tuple[Source, ...] = ()
 
     @property
     def version(self) -> str:
@@ -41,6 +46,7 @@ class OutsideTask:
             data_sha256=self.data_sha256,
             source=self.origin,
             rating=self.rating,
+            sources=[str(source) for source in self.sources],
         )
 
 
@@ -79,6 +85,7 @@ class Tasks:
             broken=outside.broken,
             origin=outside.origin,
             has_truth=bool(outside.truth),
+            sources=map(source_to_wire, outside.sources),
         )
         rate(task, outside.rating)
         if outside.data is not None:

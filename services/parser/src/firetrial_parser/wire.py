@@ -14,6 +14,7 @@ from firetrial_kit.objects import ObjectRef
 from firetrial_kit.references import ref_to_wire
 from firetrial_parser.rating import Difficulty, Rating
 from firetrial_parser.records import PaperRecord
+from firetrial_parser.source import Source
 from firetrial_parser.task import PublicTask, Truth
 from firetrial_parser.tree import Node, NodeKind
 
@@ -112,6 +113,18 @@ def task_to_wire(public: PublicTask, *, paper_id: str, truth: ObjectRef) -> task
         has_truth=True,
         published=public.published,
     )
+
+
+def source_to_domain(source: task_pb2.DataSource) -> Source:
+    if source.WhichOneof("place") == "hugging_face":
+        return Source(source.hugging_face, hugging_face=True)
+    return Source(source.path)
+
+
+def source_to_wire(source: Source) -> task_pb2.DataSource:
+    if source.hugging_face:
+        return task_pb2.DataSource(hugging_face=source.name)
+    return task_pb2.DataSource(path=source.name)
 
 
 def truth_to_wire(truth: Truth) -> task_pb2.GroundTruth:

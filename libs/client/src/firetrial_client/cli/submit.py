@@ -54,9 +54,22 @@ def submit_paper(app: App, paper: Path, wanted: Wanted) -> None:
 @click.option("--question", default="", help="The question in a sentence (default: the instruction).")
 @click.option("--truth", type=FILE, help="The findings to rediscover; without it runs cannot be judged.")
 @click.option("--data", type=click.Path(path_type=Path, exists=True), help="A folder or tar for data/.")
+@click.option(
+    "--source",
+    multiple=True,
+    metavar="hf:ID|PATH",
+    help="Data that the runners' operator provides: a Hugging Face id, or a path in the data folder.",
+)
 @answering
 def submit_task(
-    app: App, slug: str, *, instruction: Path, question: str, truth: Path | None, data: Path | None
+    app: App,
+    slug: str,
+    *,
+    instruction: Path,
+    question: str,
+    truth: Path | None,
+    data: Path | None,
+    source: tuple[str, ...],
 ) -> None:
     """Hand in a task made elsewhere. SLUG becomes the first part of its id, which is printed."""
     told = instruction.read_text(encoding="utf-8")
@@ -67,6 +80,7 @@ def submit_task(
             instruction=told,
             ground_truth=truth.read_text(encoding="utf-8") if truth else "",
             data=data,
+            sources=source,
         )
     _told(app, answer, answer.task.id)
 
