@@ -66,6 +66,7 @@ async def test_a_release_ranks_what_was_run_here_and_what_was_handed_in(
             (2, agents[1], 0.0, "here"),
             (None, "theirs@elsewhere", 1.0, "self_reported"),
         ]
+        assert board["entries"][2]["made_by"] == "A Lab"
         assert board["experiments"] == sorted([experiment, slip.experiment_id])
         assert not board["calibrated"]
         assert board["left_out"] == []

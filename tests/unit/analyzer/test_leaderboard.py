@@ -109,6 +109,12 @@ def test_runs_made_elsewhere_stand_apart() -> None:
     ]
 
 
+def test_one_name_of_two_makers_is_two_entrants() -> None:
+    ours, theirs = ({"provenance": "elsewhere", "made_by": who} for who in ("us", "them"))
+    found = board(*whole("a", 0.9, **ours), *whole("a", 0.1, experiment="e-2", **theirs))
+    assert [(entry.made_by, entry.f1) for entry in found.entries] == [("us", 0.9), ("them", 0.1)]
+
+
 def test_one_judgement_without_calibration_makes_the_board_uncalibrated() -> None:
     runs = whole("a", 0.5)
     other = made("a", "t2", 3, 0.5, judge=replace(JUDGED, calibration_id=""))

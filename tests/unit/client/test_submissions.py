@@ -46,6 +46,7 @@ def test_a_bundle_becomes_runs_and_an_experiment_of_its_own(folder: Path) -> Non
     submissions.check_against(submission, RELEASE)
     (run,) = submission.runs
     assert (run.agent_id, run.task_id, run.repeat) == ("mine-gpt-5@elsewhere", "t-1", 1)
+    assert run.header.made_by == "A Lab"
     slip = submission.slip(RELEASE)
     assert (slip.expected_runs, slip.plan.release, slip.plan.judge.model) == (1, "2026.11", "m")
     assert list(slip.plan.agents) == ["mine-gpt-5@elsewhere"]
@@ -67,9 +68,11 @@ def test_every_fault_is_told_at_once(folder: Path) -> None:
         {"file": "sub/passwd"}, {"file": "runs"}, {"file": "none"}, {"format": "guess"}, {"seed": 1},
     ]  # fmt: skip
     runs = [RUN, RUN, 3, *({**RUN, **one} for one in wrong), {"task": "t-1"}]
-    found = faults(write(folder, runs=runs, agent="My Agent", by=" ", model="a b", licence="x"))
+    found = faults(
+        write(folder, runs=runs, agent="My Agent", by=" ", model="a b", licence="x", note="x" * 400)
+    )
     assert found == [
-        "licence", "agent", "model", "by", "runs[2]", "runs[3].repeat", "runs[4].repeat", "runs[5].file",
+        "licence", "agent", "model", "by", "note", "runs[2]", "runs[3].repeat", "runs[4].repeat", "runs[5].file",
         "runs[6].file", "runs[7].file", "runs[8].file", "runs[9].file", "runs[10].file", "runs[11].format",
         "runs[12].seed", "runs[13].repeat", "runs[13].file", "runs[13].format", "runs",
     ]  # fmt: skip

@@ -55,6 +55,7 @@ class Elsewhere:
     task: str = ""
     task_id: str = ""
     repeat: int = 0
+    made_by: str = ""
     faults: tuple[str, ...] = ()
 
     @property
@@ -73,6 +74,7 @@ class Elsewhere:
             repeat=self.repeat,
             format=FORMATS[self.format],
             filename=self.path.name,
+            made_by=self.made_by,
         )
 
 

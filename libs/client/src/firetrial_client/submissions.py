@@ -24,6 +24,8 @@ from firetrial_client.errors import Fault, check, invalid
 SCHEMA = "firetrial.bundle/1"
 MANIFEST = "bundle.json"
 MAX_MANIFEST = 4 * 1024 * 1024
+MAX_BY = 100
+MAX_NOTE = 380
 _FIELDS = {"schema": str, "release": str, "agent": str, "model": str, "by": str, "note": str, "runs": list}
 _RUN_FIELDS = {"task": str, "repeat": int, "file": str, "format": str}
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -78,6 +80,7 @@ def read(folder: Path) -> Submission:
         faults.append(Fault("runs", "is empty: must name at least one run"))
     check(f"the bundle in {folder}", _few(faults))
     agent, model = told["agent"], told.get("model", "")
+    made_by = ": ".join(part for part in (told["by"].strip(), told.get("note", "").strip()) if part)
     return Submission(
         told["release"],
         agent,
@@ -93,6 +96,7 @@ def read(folder: Path) -> Submission:
                 task=run["task"],
                 task_id=run["task"],
                 repeat=run["repeat"],
+                made_by=made_by,
             )
             for run in runs
         ),
@@ -149,13 +153,17 @@ def _wrong_fields(
 
 
 def _wrong_values(told: Mapping[str, Any]) -> Iterator[Fault]:
-    agent, model, by = told.get("agent"), told.get("model"), told.get("by")
+    agent, model, by, note = (told.get(name) for name in ("agent", "model", "by", "note"))
     if isinstance(agent, str) and not _AGENT.fullmatch(agent):
         yield Fault("agent", f"is {agent[:40]!r}: must match {_AGENT.pattern}")
     if isinstance(model, str) and not _MODEL.fullmatch(model):
         yield Fault("model", f"is {model[:40]!r}: must be at most 128 printable characters without spaces")
     if isinstance(by, str) and not by.strip():
         yield Fault("by", "is empty: must say who made the runs")
+    if isinstance(by, str) and len(by) > MAX_BY:
+        yield Fault("by", f"has {len(by)} characters: at most {MAX_BY}")
+    if isinstance(note, str) and len(note) > MAX_NOTE:
+        yield Fault("note", f"has {len(note)} characters: at most {MAX_NOTE}")
 
 
 def _run_faults(path: str, run: Any, folder: Path) -> Iterator[Fault]:

@@ -56,6 +56,8 @@ COLUMNS: dict[str, pl.DataType] = {
     "superseded": pl.Boolean(),
     # "here", "elsewhere" or "self_reported".
     "provenance": pl.String(),
+    # Who made a run that was imported, as they say; empty for those made here.
+    "made_by": pl.String(),
     "outcome": pl.String(),
     "reason": pl.String(),
     "ending": pl.String(),
@@ -146,7 +148,7 @@ def concat(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 _PLAIN = (
     "run_id", "experiment", "task", "agent", "repeat", "attempt", *METRICS, "ending", "reason", "started_at",
-    "ended_at", "superseded", "model", "provenance",
+    "ended_at", "superseded", "model", "provenance", "made_by",
 )  # fmt: skip
 
 

@@ -26,12 +26,12 @@ from firetrial_kit.errors import Fault, check, invalid
 from firetrial_kit.ids import sha256
 
 SCHEMA = "firetrial.leaderboard/1"
-_ENTRANT = ("agent", "model", "provenance")
+_ENTRANT = ("agent", "model", "provenance", "made_by")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One agent with one model, as its runs were made in one way.
+    """One agent with one model, as its runs were made in one way by one maker.
 
     `rank` counts from 1 by falling F1 among complete entries, ties sharing the better rank; None for an entry
     that lacks runs. Scores lie in [0, 1]; `f1_low` and `f1_high` bound the 95 % interval over tasks.
@@ -42,6 +42,7 @@ class Entry:
     agent: str
     model: str
     provenance: str
+    made_by: str
     f1: float | None
     f1_low: float | None
     f1_high: float | None
@@ -168,7 +169,7 @@ def _sorted_out(ended: pl.DataFrame, release: Frozen | None) -> tuple[pl.DataFra
 
 
 def _entry(entrant: Sequence[Any], runs: pl.DataFrame, tasks: Sequence[str], repeats: int) -> Entry:
-    agent, model, provenance = (part or "" for part in entrant)
+    agent, model, provenance, made_by = (part or "" for part in entrant)
     known = sorted({*tasks, *runs["task"].unique()})
     (score,) = from_cells(table.cells(runs, table.grid(known, [agent], repeats))).agents
     (cost,) = table.costs(runs, runs)
@@ -179,6 +180,7 @@ def _entry(entrant: Sequence[Any], runs: pl.DataFrame, tasks: Sequence[str], rep
         agent=agent,
         model=model,
         provenance=provenance,
+        made_by=made_by,
         f1_low=over.low if over else None,
         f1_high=over.high if over else None,
         usd_per_run=cost.per_run.usd.mean,
@@ -204,9 +206,9 @@ def _scores(score: AgentScore) -> dict[str, Any]:
 
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    def key(entry: Entry) -> tuple[bool, bool, float, str, str, str]:
+    def key(entry: Entry) -> tuple[Any, ...]:
         f1 = entry.f1 if entry.f1 is not None else -1.0
-        return (not _complete(entry), entry.f1 is None, -f1, entry.agent, entry.model, entry.provenance)
+        return (not _complete(entry), entry.f1 is None, -f1, *(getattr(entry, name) for name in _ENTRANT))
 
     return tuple(_with_ranks(sorted(entries, key=key)))
 

@@ -69,7 +69,8 @@ class RunOutcome:
 
     A superseded attempt is followed by another, so its slot has not ended with it. `ending` says how the
     agent's process ended and `reason` why the outcome is not SCORED, for people. `provenance` is "here",
-    "elsewhere" (made elsewhere, imported with its trajectory) or "self_reported".
+    "elsewhere" (made elsewhere, imported with its trajectory) or "self_reported"; `made_by` says who made one
+    that was imported.
     """
 
     run_id: str
@@ -90,6 +91,7 @@ class RunOutcome:
     superseded: bool = False
     model: str = ""
     provenance: str = "here"
+    made_by: str = ""
 
     @property
     def slot(self) -> Slot:

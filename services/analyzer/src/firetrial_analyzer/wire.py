@@ -102,6 +102,7 @@ def run_to_domain(
         superseded=run.superseded,
         model=run.model,
         provenance=_PROVENANCES.get(run.provenance, "here"),
+        made_by=run.made_by,
     )
 
 

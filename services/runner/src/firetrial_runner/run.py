@@ -89,11 +89,15 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Of a run that was imported: where it was made, what is not known of it, and the file that tells it."""
+    """Of a run that was imported: where it was made, what is not known of it, and the file that tells it.
+
+    `made_by` says who made it, as they say.
+    """
 
     provenance: Provenance
     lacking: tuple[str, ...]
     source: ObjectRef
+    made_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,9 @@ def imported_to_domain(header: runner_service_pb2.ImportedRun) -> Imported:
         names = ", ".join(f"LOG_FORMAT_{form.name}" for form in Format)
         raise invalid("the run", [Fault("header.format", str(header.format), f"must be one of {names}")])
     form = _FORMATS_IN[header.format]
-    return Imported(header.task_id, header.agent, header.model, header.repeat, form, header.filename)
+    return Imported(
+        header.task_id, header.agent, header.model, header.repeat, form, header.filename, header.made_by
+    )
 
 
 def task_to_domain(json: bytes) -> Task:
@@ -198,6 +200,7 @@ def run_to_wire(run: Run) -> run_pb2.Run:
         limits=limits_to_wire(run.limits),
         provenance=_PROVENANCES[run.origin.provenance if run.origin else Provenance.HERE],
         lacking=run.origin.lacking if run.origin else (),
+        made_by=run.origin.made_by if run.origin else "",
         contacts=[run_pb2.Contact(**asdict(contact)) for contact in run.contacts],
     )
 

@@ -28,7 +28,7 @@ def test_a_leaderboard_is_a_table_and_a_file(firetrial: Call, answer: Any, tmp_p
     shown = firetrial("leaderboard", "--release", "2026.11", "--out", "boards/lb.json")
     first, second = shown.stdout.splitlines()[1:]
     assert first.split()[:4] == ["1", "a@1\\x1b[31m", "m", "0.500"]
-    assert first.endswith("3 of 3  unknown  self reported")
+    assert first.endswith("3 of 3  unknown  self reported A Lab")
     assert second.startswith("–")
     assert "not calibrated" in shown.stderr
     assert "left out 2 runs: another judge" in shown.stderr

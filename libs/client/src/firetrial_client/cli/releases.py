@@ -191,7 +191,7 @@ def _rows(told: dict[str, Any]) -> Iterator[tuple[object, ...]]:
             "" if None in bounds else f"{bounds[0]:.3f} to {bounds[1]:.3f}",
             f"{entry['runs_counted']} of {entry['runs_expected']}",
             _number(entry["usd_per_run"]) or "unknown",
-            entry["provenance"].replace("_", " "),
+            " ".join(part for part in (entry["provenance"].replace("_", " "), entry["made_by"]) if part),
         )
 
 

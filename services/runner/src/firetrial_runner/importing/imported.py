@@ -12,6 +12,7 @@ from firetrial_runner.experiment import MAX_REPEATS, is_id
 
 ELSEWHERE = "@elsewhere"
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+MAX_MADE_BY = 500
 _MODEL = re.compile(r"[\x21-\x7e]{0,128}")
 
 
@@ -35,6 +36,7 @@ class Imported:
     repeat: int
     format: Format
     filename: str = ""
+    made_by: str = ""
 
     @property
     def agent_id(self) -> str:
@@ -51,6 +53,8 @@ class Imported:
             yield Fault(
                 "header.model", self.model, "must be at most 128 printable ASCII characters, no space"
             )
+        if len(self.made_by) > MAX_MADE_BY:
+            yield Fault("header.made_by", f"{len(self.made_by)} characters", f"at most {MAX_MADE_BY}")
         if not 1 <= self.repeat <= MAX_REPEATS:
             yield Fault("header.repeat", str(self.repeat), f"must be 1 to {MAX_REPEATS}")
 

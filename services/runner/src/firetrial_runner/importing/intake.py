@@ -86,7 +86,9 @@ class Intake:
             _run(run_id, told, found, self.clock.now()),
             experiment_id=slip.experiment_id if slip else "",
             conclusion=await self._put_conclusion(run_id, found.conclusion),
-            origin=Origin(found.provenance, found.lacking, await self._put_source(run_id, path)),
+            origin=Origin(
+                found.provenance, found.lacking, await self._put_source(run_id, path), told.made_by
+            ),
         )
         await self.books.runs.create(run_id, RunRecord(run, slip_to_domain(slip) if slip else ""))
         return await self.books.runs.get(run_id)

@@ -763,6 +763,7 @@ class ImportedRun(_message.Message):
     FORMAT_FIELD_NUMBER: _builtins.int
     FILENAME_FIELD_NUMBER: _builtins.int
     SLIP_FIELD_NUMBER: _builtins.int
+    MADE_BY_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     agent: _builtins.str
     """The agent's name where it was made, for example "openhands". It becomes an agent without a command, with
@@ -776,6 +777,8 @@ class ImportedRun(_message.Message):
     """How the file is to be read."""
     filename: _builtins.str
     """The file's name, for people."""
+    made_by: _builtins.str
+    """Who made it and how, for people; at most 500 characters."""
     @_builtins.property
     def slip(self) -> _plan_pb2.Slip:
         """The experiment that the run joins; its plan says how it is judged."""
@@ -790,10 +793,11 @@ class ImportedRun(_message.Message):
         format: Global___LogFormat.ValueType = ...,
         filename: _builtins.str = ...,
         slip: _plan_pb2.Slip | None = ...,
+        made_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["slip", b"slip"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "filename", b"filename", "format", b"format", "model", b"model", "repeat", b"repeat", "slip", b"slip", "task_id", b"task_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "filename", b"filename", "format", b"format", "made_by", b"made_by", "model", b"model", "repeat", b"repeat", "slip", b"slip", "task_id", b"task_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
