@@ -5,15 +5,11 @@ import json
 
 import click
 
+from firetrial_analyzer import data_cli
+from firetrial_analyzer.terminal import Refused
 from firetrial_kit.errors import Fault, FiretrialError, check, invalid
 
 _MAX_BYTES = 256 * 1024 * 1024
-
-
-class Refused(click.ClickException):
-    """Bad input: exit code 2, as for bad usage."""
-
-    exit_code = 2
 
 
 @click.command("process-metrics")
@@ -31,7 +27,7 @@ def process_metrics(file: str, *, as_json: bool) -> None:
     try:
         found = measure(read(_text(file)))
     except FiretrialError as error:
-        raise Refused("\n       ".join(str(fault) for fault in error.faults) or error.message) from error
+        raise Refused(error) from error
     click.echo(json.dumps(found) if as_json else "\n".join(lines(found)))
 
 
@@ -59,7 +55,7 @@ def check_integrity(*, as_json: bool, **given: str | None) -> None:
     try:
         found = checked(Given(**given))  # type: ignore[arg-type] # click fills in what Given has
     except FiretrialError as error:
-        raise Refused("\n       ".join(str(fault) for fault in error.faults) or error.message) from error
+        raise Refused(error) from error
     click.echo(json.dumps(to_json(found)) if as_json else "\n".join(lines(found)))
 
 
@@ -75,4 +71,4 @@ def _text(file: str) -> str:
     return str(data, "utf-8", "replace").removeprefix("\ufeff")
 
 
-commands: list[click.Command] = [process_metrics, integrity]
+commands: list[click.Command] = [process_metrics, integrity, *data_cli.commands]

@@ -89,6 +89,8 @@ class Composer:
         known = {task.id: task for task in experiment.tasks}
         tasks = tuple(known.get(id_, Task(id_)) for id_ in sorted({*known, *self.tasks}))
         planned = table.grid([task.id for task in tasks], experiment.agents, experiment.repeats)
+        if len(planned) > experiment.expected_runs:  # imported runs may fill no whole grid
+            planned = planned.clear()
         scores = from_cells(table.cells(self._ended, planned))
         spent = table.costs(self._attempts, self._ended)
         samples = table.f1_samples(self._ended)
