@@ -10,7 +10,8 @@ from firetrial.analyzer.v1 import analyzer_service_pb2 as analyzer
 from firetrial.analyzer.v1 import analyzer_service_pb2_grpc, contamination_pb2, release_pb2
 
 _ENTRY = {
-    "rank": 1, "agent": "a@1\x1b[31m", "model": "m", "provenance": "self_reported", "made_by": "A Lab", "f1": 0.5, "f1_low": 0.25,
+    "rank": 1, "agent": "a@1\x1b[31m", "model": "m", "provenance": "self_reported", "made_by": "A Lab",
+    "f1": 0.5, "f1_low": 0.25,
     "f1_high": 0.75, "runs_counted": 3, "runs_expected": 3, "usd_per_run": None,
 }  # fmt: skip
 
