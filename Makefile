@@ -60,6 +60,9 @@ test: .venv/.dev  ## run all tests
 test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is started for them (root, dockerd, debootstrap)
 	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/contract/test_sandbox_gateway.py tests/integration -k sandbox
 
+test-agents: .venv/.dev  ## the agents that ship, the real Codex and Claude Code from npm among them (660 MB, kept in ~/.cache/firetrial)
+	@FIRETRIAL_REQUIRE=npm,bwrap $(BIN)/pytest tests/integration/test_programs.py tests/integration/test_shipped_agents.py
+
 bench-judge: .venv/.dev  ## judge 360 runs against a scripted model, beside RAGChecker (FIRETRIAL_RAGCHECKER_PYTHON) or its call pattern
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_judge_throughput.py -s
 
@@ -103,4 +106,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo test test-docker bench-gateway bench-judge bench-report bench-trajectory local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo test test-docker test-agents bench-gateway bench-judge bench-report bench-trajectory local-judge lint types imports lock-check isolated check clean

@@ -10,7 +10,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from firetrial.parser.v1 import task_pb2
+from firetrial.parser.v1.events_pb2 import TaskCreated
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit import events
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.testing import InMemoryState, ManualClock
 from firetrial_runner.agent import AgentDefinition
@@ -144,3 +146,16 @@ def test_a_link_out_of_the_data_folder_is_nothing_provided(tmp_path: Path) -> No
     task = Task("t", "do", None, (Source("out/passwd", "out/passwd"),))
     with pytest.raises(FiretrialError, match="out/passwd"):
         needs.check_experiment("default", [], "", [task])
+
+
+async def test_a_task_that_comes_later_fails_its_experiment_and_says_what_is_missing(tmp_path: Path) -> None:
+    world = World(tmp_path / "work", data=tmp_path / "data")
+    slip = plan_pb2.Slip(experiment_id="e-1", expected_runs=1)
+    slip.plan.agents.append(await register(world, ""))
+    slip.plan.repeats = 1
+    payload = TaskCreated(task_id=await world.task(sources=SOURCES), slip=slip)
+    await world.bus.publish(events.fact("parser", "task_created", "task-1", payload, clock=world.clock))
+    assert await world.deliver("runner-task_created") == ["failed"]
+    failure = (await world.books.experiments.get("e-1")).failure
+    assert "huggingface/openai/gsm8k" in failure
+    assert await world.books.runs.ids() == []

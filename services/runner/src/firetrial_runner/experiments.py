@@ -30,6 +30,7 @@ from firetrial_runner.importing.imported import Imported, is_elsewhere
 from firetrial_runner.needs import Needs
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import Run, Slot
+from firetrial_runner.task import Task
 from firetrial_runner.wire import plan_to_domain, slip_to_domain
 
 
@@ -197,8 +198,14 @@ class Experiments:
 
     async def _check_needs(self, plan: Plan, task_ids: Iterable[str]) -> None:
         """Raises PRECONDITION with all that is missing here for the runs."""
-        agents = [await self.books.agents.get(id_) for id_ in plan.agents]
-        tasks = [await load_task(self.objects, id_) for id_ in task_ids]
+        gate = asyncio.Semaphore(16)
+
+        async def load(task_id: str) -> Task:
+            async with gate:
+                return await load_task(self.objects, task_id)
+
+        agents = await asyncio.gather(*map(self.books.agents.get, plan.agents))
+        tasks = await asyncio.gather(*map(load, task_ids))
         self.needs.check_experiment(plan.pool, agents, plan.model, tasks)
 
     async def see_tasks(self, task_ids: tuple[str, ...]) -> None:
