@@ -139,7 +139,7 @@ class Handlers:
 def _left(run: run_pb2.Run) -> Left:
     conclusion = ref_to_domain(run.conclusion) if run.HasField("conclusion") else None
     artifacts = ref_to_domain(run.artifacts) if run.HasField("artifacts") else None
-    hosts = tuple(Host(contact.host, contact.refused) for contact in run.contacts)
+    hosts = tuple(Host(contact.host, contact.refused, contact.denied) for contact in run.contacts)
     return Left(run.trajectory_chunks, conclusion, artifacts, hosts)
 
 

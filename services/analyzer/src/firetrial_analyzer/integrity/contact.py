@@ -42,10 +42,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host outside that the run spoke to, or was refused."""
+    """A host outside that the run spoke to, or was refused.
+
+    `denied`: its task or plan names it as one to keep off, such as where the source paper is.
+    """
 
     name: str
     refused: bool = False
+    denied: bool = False
 
 
 class Contacts:
@@ -68,11 +72,15 @@ class Contacts:
 
     def findings(self, hosts: Iterable[Host]) -> Iterator[Finding]:
         """What was seen, and what the network's log tells of."""
-        if self._paper:
-            told = "The source paper is named in what was run."
-            yield Finding("paper_contacted", told, _first(self._paper))
+        hosts = tuple(hosts)
+        denied = sorted({host.name or "others" for host in hosts if host.denied})
+        if self._paper or denied:
+            named = ["The source paper is named in what was run."] if self._paper else []
+            tried = [f"It tried hosts that are denied to it: {', '.join(denied)}."] if denied else []
+            yield Finding("paper_contacted", " ".join(named + tried), _first(self._paper))
         spoken = sorted({host.name for host in hosts if _LITERATURE.search(host.name) and not host.refused})
-        refused = sorted({host.name for host in hosts if _LITERATURE.search(host.name) and host.refused})
+        kept_off = (host for host in hosts if host.refused and not host.denied)
+        refused = sorted({host.name for host in kept_off if _LITERATURE.search(host.name)})
         if self._literature or spoken:
             told = f": {', '.join(spoken)}" if spoken else ""
             yield Finding(
