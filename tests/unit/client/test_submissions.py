@@ -73,8 +73,8 @@ def test_every_fault_is_told_at_once(folder: Path) -> None:
     )
     assert found == [
         "licence", "agent", "model", "by", "note", "runs[2]", "runs[3].repeat", "runs[4].repeat",
-        "runs[5].file", "runs[6].file", "runs[7].file", "runs[8].file", "runs[9].file", "runs[10].file", "runs[11].format",
-        "runs[12].seed", "runs[13].repeat", "runs[13].file", "runs[13].format", "runs",
+        "runs[5].file", "runs[6].file", "runs[7].file", "runs[8].file", "runs[9].file", "runs[10].file",
+        "runs[11].format", "runs[12].seed", "runs[13].repeat", "runs[13].file", "runs[13].format", "runs",
     ]  # fmt: skip
 
 

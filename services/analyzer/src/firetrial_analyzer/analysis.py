@@ -42,6 +42,15 @@ class AnalysedRun:
     attribution: Attribution | None = None
     integrity: Integrity | None = None
 
+    def later_than(self, other: "AnalysedRun") -> bool:
+        """Whether it is of a later judgement, by time and then by id, than another analysis of the run."""
+        return _order(self) > _order(other)
+
+
+def _order(item: AnalysedRun) -> tuple[float, str]:
+    judged = item.judgement.judged_at if item.judgement else None
+    return judged.timestamp() if judged else float("-inf"), item.judgement_id
+
 
 def analyse(
     run: RunOutcome, attribution: Attribution | None = None, integrity: Integrity | None = None

@@ -40,6 +40,10 @@ class Archive:
         self._analysis = TypeAdapter(AnalysedRun)
 
     async def put_analysis(self, item: AnalysedRun) -> None:
+        """In the place of an analysis of an earlier judgement; one of a later judgement stays."""
+        known = await self.find_analysis(item.run.run_id)
+        if known is not None and known.later_than(item):
+            return
         data = self._analysis.dump_json(item)
         await self._objects.put("results", _analysis_key(item.run.run_id), data, "application/json")
 
