@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from firetrial_analyzer.archive import Archive
+from firetrial_analyzer.embedding import Embedder
 from firetrial_analyzer.exports import Exports
 from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.release import Release
@@ -27,6 +28,7 @@ def servicer(
     state: State,
     objects: Objects,
     clock: Clock,
+    embedder: Embedder | None = None,
 ) -> AnalyzerServicer:
     """The RPCs over these reports."""
     releases = Releases(Records(state, "release", Release), objects, clock)
@@ -37,4 +39,5 @@ def servicer(
         exports=Exports(ledger, releases, archive, objects),
         reviewing=Reviewing(archive, Records(state, "review", RunReviews), objects, clock),
         bus=bus,
+        embedder=embedder,
     )

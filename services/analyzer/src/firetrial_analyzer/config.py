@@ -51,6 +51,19 @@ class AnalyzerSettings(Settings):
     # USD that the attribution of one experiment may cost. Unset: no cap.
     attribution_max_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
+    # A code embedding model in an ONNX file, and its tokenizer.json. Unset: hashed tokens, without a model.
+    embedder_model: Path | None = None
+    embedder_tokenizer: Path | None = None
+
+    @model_validator(mode="after")
+    def _embeds(self) -> Self:
+        if (self.embedder_model is None) != (self.embedder_tokenizer is None):
+            raise ValueError(
+                "FIRETRIAL_ANALYZER_EMBEDDER_MODEL and FIRETRIAL_ANALYZER_EMBEDDER_TOKENIZER go together: "
+                "set both"
+            )
+        return self
+
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if self.model_url and not self.model_url.startswith(("http://", "https://")):

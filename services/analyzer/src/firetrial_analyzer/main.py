@@ -14,6 +14,7 @@ from firetrial_analyzer.config import AnalyzerSettings
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
+from firetrial_analyzer.onnx_embedding import chosen
 from firetrial_analyzer.record import ReportRecord
 from firetrial_analyzer.reports import Reports
 from firetrial_kit import rpc, service
@@ -38,6 +39,7 @@ async def build(parts: Parts) -> Service:
     rpcs = servicer(
         reports, ledger, archive,
         bus=parts.bus, state=parts.state, objects=parts.objects, clock=parts.clock,
+        embedder=chosen(settings.embedder_model, settings.embedder_tokenizer),
     )  # fmt: skip
 
     def register(server: rpc.Server) -> None:

@@ -10,8 +10,10 @@ from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.attribution_rpcs import AttributionRpcs
 from firetrial_analyzer.comparing import compared
+from firetrial_analyzer.embedding import Embedder, HashedEmbedder
 from firetrial_analyzer.export_rpcs import ExportRpcs
 from firetrial_analyzer.exports import Exports
+from firetrial_analyzer.process_rpcs import ProcessRpcs
 from firetrial_analyzer.release_rpcs import ReleaseRpcs
 from firetrial_analyzer.releases import Releases
 from firetrial_analyzer.reports import Reports
@@ -24,7 +26,7 @@ from firetrial_kit.bus import Bus
 from firetrial_kit.rpc import PIECE
 
 
-class AnalyzerServicer(AttributionRpcs, ExportRpcs, ReleaseRpcs, RunPageRpcs, WatchingRpcs):
+class AnalyzerServicer(AttributionRpcs, ExportRpcs, ProcessRpcs, ReleaseRpcs, RunPageRpcs, WatchingRpcs):
     def __init__(
         self,
         *,
@@ -34,7 +36,9 @@ class AnalyzerServicer(AttributionRpcs, ExportRpcs, ReleaseRpcs, RunPageRpcs, Wa
         exports: Exports,
         reviewing: Reviewing,
         bus: Bus,
+        embedder: Embedder | None = None,
     ) -> None:
+        self._embedder = embedder or HashedEmbedder()
         self._reviewing = reviewing
         self._reports = reports
         self._records = reports.records

@@ -1,0 +1,26 @@
+"""Process metrics as the contract carries them."""
+
+from __future__ import annotations
+
+from firetrial.analyzer.v1 import process_pb2 as pb
+from firetrial_analyzer.run_process import RunProcess
+
+
+def process_to_wire(run_id: str, found: RunProcess) -> pb.ProcessMetrics:
+    return pb.ProcessMetrics(
+        run_id=run_id,
+        steps=found.steps,
+        step_success_rate=found.rates.step_success_rate,
+        step_completion_rate=found.rates.step_completion_rate,
+        tokens_per_step=found.rates.tokens_per_step,
+        seconds_per_step=found.rates.seconds_per_step,
+        exploration_spread=found.exploration.exploration_spread,
+        exploration_uniqueness=found.exploration.exploration_uniqueness,
+        exploration_reach=found.exploration.exploration_reach,
+        effective_dim=found.exploration.effective_dim,
+        embedder=found.embedder,
+        best_so_far=found.best_so_far,
+        late_gain_fraction=found.late_gain_fraction,
+        first_improvement_step=found.first_improvement_step,
+        auc=found.auc,
+    )
