@@ -29,6 +29,10 @@ class Caps:
     file_bytes: int
     total_bytes: int
 
+    def within(self, room: int) -> Caps:
+        """The same for a place that holds `room` bytes."""
+        return Caps(self.files, min(self.file_bytes, room), min(self.total_bytes, room))
+
 
 DATA = Caps(files=100_000, file_bytes=20 * GIB, total_bytes=40 * GIB)
 BUNDLE = Caps(files=1_000, file_bytes=2 * MIB, total_bytes=2 * MIB)
@@ -107,7 +111,7 @@ def _faults(tar: tarfile.TarFile, caps: Caps) -> Iterator[Fault]:
 
 def _fault(member: tarfile.TarInfo) -> Fault | None:
     name = ascii(member.name)[:200]
-    if not (member.isreg() or member.isdir()):
+    if member.issparse() or not (member.isreg() or member.isdir()):
         return Fault(name, f"a special member of type {member.type!r}", "must be a file or a directory")
     if not is_plain(member.name) or len(member.name) > 1000:
         return Fault(name, "its name", "must be a relative path without '..'")

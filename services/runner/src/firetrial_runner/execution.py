@@ -84,7 +84,8 @@ class Execution:
         self.needs.check_run(agent, run.model, task)
         folder = self.folder(run.id)
         try:
-            place = await self._prepare(folder, agent, task)
+            room = run.limits.limits(self.default).disk_bytes
+            place = await self._prepare(folder, agent, task, room)
             read = programs.reading(agent.program, paid_here=self.needs.doors is not None)
             recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), read.see, read.reader)
             watch = Watch(self.clock)
@@ -105,12 +106,12 @@ class Execution:
         finally:
             await asyncio.shield(asyncio.to_thread(workspace.remove, folder))
 
-    async def _prepare(self, folder: Path, agent: Agent, task: Task) -> workspace.Workspace:
+    async def _prepare(self, folder: Path, agent: Agent, task: Task, room: int) -> workspace.Workspace:
         incoming = folder / "incoming"
         await asyncio.to_thread(incoming.mkdir, parents=True)
         data = await self._fetch(task.data, incoming / "data.tar") if task.data else None
         bundle = await self._fetch(agent.bundle, incoming / "bundle.tar")
-        return await asyncio.to_thread(workspace.prepare, folder, task.instruction, data, bundle)
+        return await asyncio.to_thread(workspace.prepare, folder, task.instruction, data, bundle, room)
 
     async def _fetch(self, ref: ObjectRef, to: Path) -> Path:
         found = hashlib.sha256()

@@ -50,8 +50,13 @@ class Left:
     artifacts: archive.Packed
 
 
-def prepare(folder: Path, instruction: str, data: Path | None, bundle: Path | None) -> Workspace:
-    """Make the workspace in `folder`, which must not exist, from tars. Raises INVALID for a bad tar."""
+def prepare(
+    folder: Path, instruction: str, data: Path | None, bundle: Path | None, room: int = archive.DATA.total_bytes
+) -> Workspace:
+    """Make the workspace in `folder`, which must not exist, from tars.
+
+    Raises INVALID for a bad tar, and for data of more than `room` bytes, which the agent would be blamed for.
+    """
     provides = "utils.llm_inference" in instruction
     # Scripts import it from wherever in the workspace they lie.
     workspace = Workspace(folder, {"PYTHONPATH": WORKSPACE} if provides else {})
@@ -61,7 +66,7 @@ def prepare(folder: Path, instruction: str, data: Path | None, bundle: Path | No
     if provides:
         _provide(workspace.files)
     if data is not None:
-        archive.unpack(data, workspace.files / DATA, archive.DATA)
+        archive.unpack(data, workspace.files / DATA, archive.DATA.within(room))
     if bundle is not None:
         archive.unpack(bundle, workspace.bundle, archive.BUNDLE)
     return workspace
