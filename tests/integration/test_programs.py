@@ -44,6 +44,12 @@ def claude_turns(request: Request, command: str = COMMAND) -> Reply:
     return scripted.message_call_stream("Bash", {"command": command, "description": "measure"})
 
 
+def opencode_turns(request: Request, command: str = COMMAND) -> Reply:
+    if any(message["role"] == "tool" for message in request.body["messages"]):
+        return scripted.text_stream(CONCLUSION)
+    return scripted.call_stream("bash", {"command": command, "description": "measure"})
+
+
 @dataclass(frozen=True)
 class Case:
     """A program, the dialect it speaks, and what a model behind it says."""
@@ -53,7 +59,11 @@ class Case:
     turns: Callable[..., Reply]
 
 
-CASES = [Case("codex", "openai", codex_turns), Case("claude-code", "anthropic", claude_turns)]
+CASES = [
+    Case("codex", "openai", codex_turns),
+    Case("claude-code", "anthropic", claude_turns),
+    Case("opencode", "openai", opencode_turns),
+]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name, scope="module")

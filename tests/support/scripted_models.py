@@ -143,6 +143,19 @@ def text_stream(content: str, *, usage: bool = True, pause: float = 0.0) -> Repl
     return stream(*chunks, "[DONE]", pause=pause)
 
 
+def call_stream(name: str, arguments: Mapping[str, Any]) -> Reply:
+    """A streamed completion that calls a tool; tokens as `text` has them."""
+    base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    delta = {"tool_calls": [{"index": 0, "id": f"call_{name}", "type": "function", "function": function}]}
+    return stream(
+        {**base, "choices": [{"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": None}]},
+        {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+        {**base, "choices": [], "usage": json.loads(text("").body)["usage"]},
+        "[DONE]",
+    )
+
+
 _RESPONSES_USAGE = {
     "input_tokens": 100,
     "input_tokens_details": {"cached_tokens": 20},

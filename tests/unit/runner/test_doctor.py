@@ -18,7 +18,7 @@ def test_bad_settings_are_a_finding_with_a_cure(monkeypatch: pytest.MonkeyPatch)
 def test_a_sandbox_that_cannot_be_had_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FIRETRIAL_RUNNER_SANDBOX", "docker")
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
-    (name, ok, detail, cure), _ = doctor.checks()
+    (name, ok, detail, cure), *_ = doctor.checks()
     assert (name, ok) == ("sandbox", False)
     assert "docker" in detail.lower()
     assert cure
@@ -30,6 +30,7 @@ def test_agent_programs_are_told_and_none_has_to_be_there(
     monkeypatch.setenv("FIRETRIAL_RUNNER_SANDBOX", "docker")
     monkeypatch.setenv("FIRETRIAL_RUNNER_PROGRAMS", str(tmp_path))
     (tmp_path / "codex/0.171.0").mkdir(parents=True)
-    _, (name, ok, detail, _) = doctor.checks()
-    assert (name, ok) == ("agent programs", True)
-    assert detail == "codex@0.171.0; firetrial programs install claude-code"
+    found = {name: (ok, detail) for name, ok, detail, _ in doctor.checks()}
+    ok, detail = found["agent programs"]
+    assert ok
+    assert detail == "codex@0.171.0; firetrial programs install claude-code opencode"

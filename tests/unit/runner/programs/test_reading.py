@@ -58,6 +58,25 @@ STREAMS = {
         },
         {"type": "result", "subtype": "success", "result": FOUND},
     ),
+    "opencode@1.18.33": lines(
+        {"type": "step_start", "part": {}},
+        {
+            "type": "tool_use",
+            "part": {
+                "tool": "bash",
+                "callID": "1",
+                "state": {
+                    "status": "completed",
+                    "input": {"command": "run"},
+                    "output": "FINAL CONCLUSION:\nü\n",
+                    "metadata": {"exit": 0},
+                },
+            },
+        },
+        {"type": "step_start", "part": {}},
+        {"type": "text", "part": {"text": FOUND}},
+        {"type": "step_finish", "part": {"reason": "stop", "tokens": {"input": 10, "output": 2}}},
+    ),
     "reference": lines(
         {"type": "exchange", "model": "m", "tokens": {"prompt": 10, "completion": 2}},
         {"type": "command", "call": "1", "tool": "bash", "text": "run"},

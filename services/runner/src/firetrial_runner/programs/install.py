@@ -88,7 +88,7 @@ def _fetch(program: Program, to: Path, npm: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FiretrialError(Reason.PRECONDITION, f"npm cannot install {program.told}: {error}") from error
     if done.returncode:
-        told = (done.stderr or done.stdout).strip()[-1000:]
+        told = (done.stderr or done.stdout).strip()[:1000]
         raise FiretrialError(Reason.PRECONDITION, f"npm cannot install {program.told}: {told}")
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from firetrial_kit.errors import Fault
 from firetrial_runner.gateway.upstream import Dialect
 from firetrial_runner.programs.program import Package, Program, split
-from firetrial_runner.streams import ClaudeCode, Codex, OpenHands, Reference
+from firetrial_runner.streams import ClaudeCode, Codex, OpenCode, OpenHands, Reference
 
 _CODEX = "node_modules/@openai/codex-linux-*/vendor/*-linux-*"
 _CLAUDE = "node_modules/@anthropic-ai/claude-code-linux-*"
+_OPENCODE = "node_modules/opencode-linux-x64"
 
 _PROGRAMS = (
     Program(
@@ -26,6 +27,13 @@ _PROGRAMS = (
         ClaudeCode,
         Dialect.ANTHROPIC,
         Package("@anthropic-ai/claude-code", "2.1.197", {"claude": f"{_CLAUDE}/claude"}),
+    ),
+    Program(
+        "opencode",
+        OpenCode,
+        Dialect.OPENAI,
+        # Its own package wants those of all machines, of which not every registry has all.
+        Package("opencode-linux-x64", "1.18.33", {"opencode": f"{_OPENCODE}/bin/opencode"}),
     ),
     # Needs a Python of its own: its image brings it, with whatever version the image's maker chose.
     Program("openhands", OpenHands),

@@ -7,7 +7,18 @@ from firetrial_runner.streams.claude_code import ClaudeCode
 from firetrial_runner.streams.codex import Codex
 from firetrial_runner.streams.codex_log import CodexLog
 from firetrial_runner.streams.ending import Ending, Spent, StreamReader
+from firetrial_runner.streams.opencode import OpenCode
 from firetrial_runner.streams.openhands import OpenHands
 from firetrial_runner.streams.reference import Reference
 
-__all__ = ["ClaudeCode", "Codex", "CodexLog", "Ending", "OpenHands", "Reference", "Spent", "StreamReader"]
+__all__ = [
+    "ClaudeCode",
+    "Codex",
+    "CodexLog",
+    "Ending",
+    "OpenCode",
+    "OpenHands",
+    "Reference",
+    "Spent",
+    "StreamReader",
+]
