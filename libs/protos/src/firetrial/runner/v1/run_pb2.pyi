@@ -161,6 +161,7 @@ class Run(_message.Message):
     LACKING_FIELD_NUMBER: _builtins.int
     CONTACTS_FIELD_NUMBER: _builtins.int
     MADE_BY_FIELD_NUMBER: _builtins.int
+    WAITING_FOR_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"r-" and a hash of experiment, task, agent, model, limits, repeat and attempt."""
     experiment_id: _builtins.str
@@ -186,6 +187,8 @@ class Run(_message.Message):
     provenance: Global___Provenance.ValueType
     made_by: _builtins.str
     """Who made an imported run and how, as they say; empty for those made here."""
+    waiting_for: _builtins.str
+    """What a queued run waits for, where that is more than a free slot of its pool; empty otherwise."""
     @_builtins.property
     def exit(self) -> Global___Exit:
         """How the agent's process ended; unset while it has not."""
@@ -250,10 +253,11 @@ class Run(_message.Message):
         lacking: _abc.Iterable[_builtins.str] | None = ...,
         contacts: _abc.Iterable[Global___Contact] | None = ...,
         made_by: _builtins.str = ...,
+        waiting_for: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["artifacts", b"artifacts", "conclusion", b"conclusion", "ended_at", b"ended_at", "exit", b"exit", "limits", b"limits", "queued_at", b"queued_at", "started_at", b"started_at", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "conclusion", b"conclusion", "contacts", b"contacts", "ended_at", b"ended_at", "exit", b"exit", "experiment_id", b"experiment_id", "id", b"id", "lacking", b"lacking", "limits", b"limits", "made_by", b"made_by", "model", b"model", "outcome", b"outcome", "pool", b"pool", "provenance", b"provenance", "queued_at", b"queued_at", "reason", b"reason", "repeat", b"repeat", "started_at", b"started_at", "state", b"state", "superseded", b"superseded", "task_id", b"task_id", "trajectory_chunks", b"trajectory_chunks", "trajectory_prefix", b"trajectory_prefix", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "artifacts", b"artifacts", "attempt", b"attempt", "cancel_requested", b"cancel_requested", "conclusion", b"conclusion", "contacts", b"contacts", "ended_at", b"ended_at", "exit", b"exit", "experiment_id", b"experiment_id", "id", b"id", "lacking", b"lacking", "limits", b"limits", "made_by", b"made_by", "model", b"model", "outcome", b"outcome", "pool", b"pool", "provenance", b"provenance", "queued_at", b"queued_at", "reason", b"reason", "repeat", b"repeat", "started_at", b"started_at", "state", b"state", "superseded", b"superseded", "task_id", b"task_id", "trajectory_chunks", b"trajectory_chunks", "trajectory_prefix", b"trajectory_prefix", "usage", b"usage", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
