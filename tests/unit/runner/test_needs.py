@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.testing import InMemoryState, ManualClock
 from firetrial_runner.agent import AgentDefinition
 from firetrial_runner.agents import Agents
-from firetrial_runner.egress.ways import Ways
 from firetrial_runner.gateway.doors import Doors
-from firetrial_runner.needs import Needs
 from firetrial_runner.programs import Shelf
 from firetrial_runner.records import Books
 from firetrial_runner.run import Outcome, RunState
@@ -142,7 +141,7 @@ async def test_another_pool_is_not_spoken_for(tmp_path: Path) -> None:
 def test_a_link_out_of_the_data_folder_is_nothing_provided(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/out").symlink_to("/etc")
-    needs = Needs("default", Shelf(tmp_path), None, tmp_path / "data", Ways(Books(InMemoryState())))
+    needs = replace(World(tmp_path / "work").experiments.needs, data=tmp_path / "data")
     task = Task("t", "do", None, (Source("out/passwd", "out/passwd"),))
     with pytest.raises(FiretrialError, match="out/passwd"):
         needs.check_experiment("default", [], "", [task])

@@ -25,6 +25,9 @@ from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
 from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.gpus.claims import Claims
+from firetrial_runner.gpus.gpus import Gpus
+from firetrial_runner.gpus.inventory import FakeInventory
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
 from firetrial_runner.metrics import RunnerMetrics
@@ -91,6 +94,8 @@ class World:
     shelf: Shelf | None = None
     data: Path | None = None
     ways: Ways | None = None
+    inventory: FakeInventory = field(default_factory=FakeInventory)
+    gpus: Gpus = field(init=False)
     books: Books = field(init=False)
     presence: Presence = field(init=False)
     dispatch: Dispatch = field(init=False)
@@ -108,7 +113,8 @@ class World:
         announce = Announcer(self.bus, self.clock)
         lease = self.presence.lease
         shelf, ways = self.shelf or Shelf(self.work_dir / "programs"), self.ways or Ways(self.books)
-        needs = Needs("default", shelf, self.doors, self.data, ways)
+        self.gpus = Gpus(self.inventory, Claims(self.work_dir / "gpus", self.presence))
+        needs = Needs("default", shelf, self.doors, self.data, ways, self.gpus)
         execution = Execution(
             self.sandbox,
             self.books.agents,
@@ -120,7 +126,16 @@ class World:
             needs,
         )
         self.dispatch = Dispatch(
-            self.books, self.objects, announce, self.clock, metrics, log, lease, TTL_S, execution.run
+            self.books,
+            self.objects,
+            announce,
+            self.clock,
+            metrics,
+            log,
+            lease,
+            TTL_S,
+            execution.run,
+            self.gpus,
         )
         self.experiments = Experiments(
             self.books, self.objects, announce, self.dispatch, self.clock, MOST, needs

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 
 from firetrial_kit.errors import Fault
+from firetrial_runner.gpus.device import NOTHING, Demand
 from firetrial_runner.sandbox.port import GIB, MIB, Limits
 
 _MOST_CALLS = 2**31 - 1
@@ -51,11 +52,12 @@ class Allowance:
     output_bytes: int = 0
     disk_bytes: int = 0
     models: ModelCaps = field(default_factory=ModelCaps)
+    gpus: Demand = NOTHING
 
     def as_parts(self) -> dict[str, object]:
         """Its part in a run's id."""
         machine: dict[str, object] = {name: float(getattr(self, name)) for name in _MACHINE}
-        return machine | self.models.as_parts()
+        return machine | self.models.as_parts() | self.gpus.as_parts()
 
     def faults(self, most: Allowance, path: str) -> Iterator[Fault]:
         """What is below 0 or over what the runner gives at most."""
@@ -64,6 +66,7 @@ class Allowance:
             if not 0 <= value <= cap:
                 yield Fault(f"{path}.{name}", f"{value:g}", f"must be 0 (the default) to {cap:g}")
         yield from self.models.faults(path)
+        yield from self.gpus.faults(path)
 
     def limits(self, default: Allowance) -> Limits:
         """The limits for a sandbox: what is asked for, else `default`, which has no 0 in it."""
@@ -71,8 +74,8 @@ class Allowance:
         return Limits(**given, file_bytes=given["disk_bytes"])
 
 
-_MACHINE = tuple(part.name for part in fields(Allowance) if part.name != "models")
-"""What is used of the machine."""
+_MACHINE = tuple(part.name for part in fields(Allowance) if part.name not in {"models", "gpus"})
+"""What is used of the machine by measure."""
 
 DEFAULT = Allowance(
     wall_s=3600, memory_bytes=2 * GIB, cpus=1, processes=256, output_bytes=64 * MIB, disk_bytes=4 * GIB

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from firetrial.runner.v1 import events_pb2, run_pb2
 from firetrial_kit import events
 from firetrial_kit.bus import Bus
@@ -33,6 +35,13 @@ class Announcer:
         await self._bus.publish(
             events.work(SERVICE, "run", run.pool, run.id, payload, clock=clock, attempt=attempt)
         )
+
+    async def again(self, record: RunRecord) -> None:
+        """The same work anew, for one whose message has come so often that it would count as failed."""
+        run, now = record.run, self._clock.now()
+        payload = events_pb2.RunRequested(run=run_to_wire(run), slip=slip_to_wire(record.slip))
+        work = events.work(SERVICE, "run", run.pool, run.id, payload, clock=self._clock, attempt=run.attempt)
+        await self._bus.publish(replace(work, message_id=f"{work.message_id}:{now.isoformat()}"))
 
     async def started(self, record: RunRecord) -> None:
         payload = events_pb2.RunStarted(run=run_to_wire(record.run), slip=slip_to_wire(record.slip))

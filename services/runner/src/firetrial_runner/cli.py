@@ -22,7 +22,7 @@ def sandbox_command(*, as_json: bool) -> None:
     """Tell which sandbox works on this machine, and what holds each limit; exit code 1 where none does."""
     from firetrial_kit.settings import SettingsError
     from firetrial_runner.config import RunnerSettings
-    from firetrial_runner.sandbox import SandboxError, named
+    from firetrial_runner.sandbox import SandboxError
 
     try:
         settings = RunnerSettings.from_env(os.environ, "runner")
@@ -30,7 +30,7 @@ def sandbox_command(*, as_json: bool) -> None:
         raise click.UsageError(str(error)) from error
 
     async def probe() -> tuple[str, dict[str, str]]:
-        sandbox = await named(settings.sandbox, **settings.docker(), unsafe_host=settings.unsafe_host)
+        sandbox = await settings.open_sandbox()
         await sandbox.aclose()
         return sandbox.name, dict(sandbox.enforcement())
 

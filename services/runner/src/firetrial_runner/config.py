@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -14,9 +15,14 @@ from firetrial_runner.egress.egress import BYTES, Caps
 from firetrial_runner.egress.policy import Most
 from firetrial_runner.egress.ways import Ways
 from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.gpus.claims import Claims
+from firetrial_runner.gpus.gpus import Gpus, See
+from firetrial_runner.gpus.nvml import Nvml
 from firetrial_runner.needs import Needs
+from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.records import Books
+from firetrial_runner.sandbox import Sandbox, named
 
 
 class RunnerSettings(Settings):
@@ -42,6 +48,9 @@ class RunnerSettings(Settings):
     network: str = "none"
     # Bytes that a run may send and receive there.
     network_bytes: int = Field(default=BYTES, gt=0)
+    # GPUs that runs may be given: all, none, or indices and UUIDs with commas between. Unset: those that
+    # CUDA_VISIBLE_DEVICES names, as a scheduler does, or all.
+    gpus: str = ""
     # The most that a run may be given; 0 is what the machine has. Seconds, bytes, cores.
     max_wall_s: float = Field(default=MOST.wall_s, gt=0)
     max_memory_bytes: int = Field(default=0, ge=0)
@@ -54,20 +63,33 @@ class RunnerSettings(Settings):
         Most.told(value)
         return value
 
-    def docker(self) -> dict[str, str]:
-        """What a Docker sandbox is opened with."""
-        return {"docker_host": self.docker_host, "docker_image": self.docker_image}
-
     def shelf(self) -> Shelf:
         """Where agent programs are."""
         told = (name.strip() for name in self.programs_in_image.split(","))
         return Shelf(self.programs.expanduser().absolute(), frozenset(filter(None, told)))
 
-    def needs(self, doors: Doors | None, books: Books) -> Needs:
+    async def open_sandbox(self) -> Sandbox:
+        """What runs are kept in. Raises SandboxError."""
+        return await named(
+            self.sandbox,
+            docker_host=self.docker_host,
+            docker_image=self.docker_image,
+            unsafe_host=self.unsafe_host,
+        )
+
+    def open_gpus(self, environ: Mapping[str, str], presence: Presence, see: See) -> Gpus:
+        """The GPUs of this machine that runs may be given. See `Gpus`."""
+        return Gpus(Nvml(), Claims(self.work_dir / "gpus", presence), self.wanted_gpus(environ), see)
+
+    def wanted_gpus(self, environ: Mapping[str, str]) -> str | None:
+        """Which of them. See `visible`."""
+        return self.gpus or environ.get("CUDA_VISIBLE_DEVICES")
+
+    def needs(self, doors: Doors | None, books: Books, gpus: Gpus) -> Needs:
         """What there is for runs."""
         data = self.data.absolute() if self.data else None
         ways = Ways(books, Most.told(self.network), Caps(self.network_bytes))
-        return Needs(self.pool, self.shelf(), doors, data, ways)
+        return Needs(self.pool, self.shelf(), doors, data, ways, gpus)
 
     def most(self) -> Allowance:
         """What a run may be given at most."""

@@ -16,18 +16,29 @@ from firetrial_runner import keys
 from firetrial_runner import run as runs
 from firetrial_runner.announce import Announcer
 from firetrial_runner.execution import patiently
+from firetrial_runner.gpus.gpus import Gpus
+from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, Yield
 from firetrial_runner.sandbox.port import Termination
 from firetrial_runner.wire import result_to_domain, result_to_json
 
+_IN_USE_S, _LACKING_S = 5.0, 15.0
+"""Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them."""
 Attempt = Callable[[Run, asyncio.Event], Awaitable[Yield]]
+
+
+class WaitsError(FiretrialError):
+    """A run stays in its pool, for want of what this runner cannot give it now."""
+
+    def __init__(self, run: Run, what: str, retry_after: float) -> None:
+        super().__init__(Reason.UNAVAILABLE, f"run {run.id} waits for {what}", retry_after=retry_after)
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """`holder` is this runner, whose leases last `ttl_s`; `attempt` runs an agent to its end."""
+    """`holder` is this runner, whose leases last `ttl_s`; `attempt` runs an agent to its end, on `gpus`."""
 
     books: Books
     objects: Objects
@@ -38,11 +49,12 @@ class Dispatch:
     holder: str
     ttl_s: float
     attempt: Attempt
+    gpus: Gpus
 
     async def take(self, record: RunRecord) -> None:
         """Run it, or finish what another left of it, or say again what came of it.
 
-        Raises UNAVAILABLE while another is running it.
+        Raises UNAVAILABLE while another is running it, and WaitsError where it cannot be run here now.
         """
         run = record.run
         if run.is_over:
@@ -51,7 +63,7 @@ class Dispatch:
             if await self.recover(run.id, "its runner stopped") is None:
                 raise self._busy(run)
         else:
-            await self._conduct(run.id)
+            await self._equip(run)
 
     async def request(self, run: Run, slip: str) -> None:
         """Queue a run, unless it is there, and announce it."""
@@ -122,6 +134,24 @@ class Dispatch:
             if error.reason not in {Reason.NOT_FOUND, Reason.CORRUPT}:
                 raise
         return None
+
+    async def _equip(self, run: Run) -> None:
+        """Give it the GPUs that it asks for, until it is over."""
+        if not self.gpus.take(run.id, run.limits.gpus):
+            raise await self._waits(run)
+        try:
+            await self._conduct(run.id)
+        finally:
+            self.gpus.release(run.id)
+
+    async def _waits(self, run: Run) -> WaitsError:
+        """Say of a run what it waits for, as far as the runners of its pool have told what they have."""
+        mine, now = self.gpus.devices, self.clock.now()
+        await self.books.offers.create(run.pool, Offers())
+        offers = await self.books.offers.change(run.pool, lambda offers: offers.with_mine(mine, now))
+        what, had = offers.waiting_for(run.limits.gpus, run.pool)
+        await self.books.change_run(run.id, lambda run: runs.waits(run, what))
+        return WaitsError(run, what, _IN_USE_S if had else _LACKING_S)
 
     async def _conduct(self, run_id: str) -> None:
         now = self.clock.now()

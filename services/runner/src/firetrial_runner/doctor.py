@@ -7,8 +7,10 @@ import os
 
 from firetrial_kit.settings import SettingsError
 from firetrial_runner.config import RunnerSettings
+from firetrial_runner.gpus.device import listed, visible
+from firetrial_runner.gpus.nvml import Nvml
 from firetrial_runner.programs import KNOWN
-from firetrial_runner.sandbox import SandboxError, named
+from firetrial_runner.sandbox import SandboxError
 
 
 def checks() -> list[tuple[str, bool, str, str]]:
@@ -17,7 +19,11 @@ def checks() -> list[tuple[str, bool, str, str]]:
         settings = RunnerSettings.from_env(os.environ, "runner")
     except SettingsError as error:
         return [("runner settings", False, "; ".join(error.problems), "mend these variables")]
-    return [_sandbox(settings), ("agent programs", True, _programs(settings), "")]
+    return [
+        _sandbox(settings),
+        ("gpus", True, _gpus(settings), ""),
+        ("agent programs", True, _programs(settings), ""),
+    ]
 
 
 def _sandbox(settings: RunnerSettings) -> tuple[str, bool, str, str]:
@@ -25,6 +31,13 @@ def _sandbox(settings: RunnerSettings) -> tuple[str, bool, str, str]:
         return "sandbox", True, asyncio.run(_probe(settings)), ""
     except SandboxError as error:
         return "sandbox", False, error.why, error.cure
+
+
+def _gpus(settings: RunnerSettings) -> str:
+    """Which there are, and which of them runs may be given: there need be none."""
+    sight = Nvml().look()
+    mine = listed(visible(sight.gpus, settings.wanted_gpus(os.environ)))
+    return f"none: {sight.why_none}" if sight.why_none else f"{listed(sight.gpus)}; for runs: {mine}"
 
 
 def _programs(settings: RunnerSettings) -> str:
@@ -38,7 +51,7 @@ def _programs(settings: RunnerSettings) -> str:
 
 
 async def _probe(settings: RunnerSettings) -> str:
-    sandbox = await named(settings.sandbox, **settings.docker(), unsafe_host=settings.unsafe_host)
+    sandbox = await settings.open_sandbox()
     await sandbox.aclose()
     held = ", ".join(f"{limit} by {how}" for limit, how in sorted(sandbox.enforcement().items()))
     return f"{sandbox.name}; {held}"

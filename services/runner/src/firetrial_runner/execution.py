@@ -22,6 +22,7 @@ from firetrial_runner.egress.egress import Egress
 from firetrial_runner.gateway.gateway import Door
 from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
+from firetrial_runner.gpus.device import Gpu
 from firetrial_runner.needs import Needs
 from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
@@ -169,10 +170,11 @@ class Execution:
             limits=limits,
             gateway=attempt.door,
             egress=attempt.egress,
+            gpus=self.needs.gpus.given(run.id),
         )
         async with aclosing(await self.sandbox.start(spec)) as process:
             attempt.begin(process)
-            await recorder.event(f"started in {self.sandbox.name}", 0.0)
+            await recorder.event(_started(self.sandbox.name, spec.gpus), 0.0)
             canceller = asyncio.create_task(_cancel_when(cancelled, process))
             try:
                 # Its clock may stand for as long again, while it waits for a model.
@@ -202,7 +204,17 @@ class Execution:
             key = keys.of_run(run.id, "conclusion.txt")
             conclusion = await patiently(lambda: self._put(key, text, "text/plain; charset=utf-8"))
         used = end.usage
-        usage = RunUsage(used.wall_s, used.cpu_s, used.max_rss_bytes, used.output_bytes, recorder.steps)
+        gpu = self.needs.gpus.used(run.id, used.wall_s)
+        usage = RunUsage(
+            used.wall_s,
+            used.cpu_s,
+            used.max_rss_bytes,
+            used.output_bytes,
+            recorder.steps,
+            gpu_s=gpu.gpu_s,
+            gpu_utilisation=gpu.utilisation,
+            max_gpu_memory_bytes=gpu.max_memory_bytes,
+        )
         models = door.session.trouble() if door else None
         return Yield(
             end=End(end.termination, end.code, end.signal, end.detail),
@@ -261,6 +273,11 @@ def _environment(run: Run, wall_s: float) -> dict[str, str]:
     """What an agent's environment says of its run: the repeat is a seed, so that repeats differ."""
     told = {"FIRETRIAL_REPEAT": str(run.repeat), "FIRETRIAL_WALL_S": f"{wall_s:.0f}"}
     return told | ({"FIRETRIAL_MODEL": run.model} if run.model else {})
+
+
+def _started(sandbox: str, gpus: tuple[Gpu, ...]) -> str:
+    on = ", ".join(f"GPU {gpu.index} ({gpu.told}, {gpu.uuid})" for gpu in gpus)
+    return f"started in {sandbox}{f' on {on}' if on else ''}"
 
 
 def _ended(end: Exit) -> str:

@@ -17,7 +17,7 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.events import EVENTS, WORK, subject, work_subject
 from firetrial_runner import run as runs
 from firetrial_runner.announce import Announcer
-from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.dispatch import Dispatch, WaitsError
 from firetrial_runner.experiment import is_id
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.records import Books, RunRecord
@@ -25,6 +25,8 @@ from firetrial_runner.run import RunState
 from firetrial_runner.wire import run_to_domain, slip_to_domain
 
 P = TypeVar("P", bound=Message)
+_COMES = 4
+"""Deliveries of one message for a run that waits."""
 
 
 class Handlers:
@@ -74,7 +76,13 @@ class Handlers:
         record = await self._books.runs.find(event.run.id)
         if record is None:
             record = await self._from_outside(event, message.subject.rpartition(".")[2])
-        await self._dispatch.take(record)
+        try:
+            await self._dispatch.take(record)
+        except WaitsError:
+            # Waiting is no failure, however often the message comes.
+            if message.delivered < _COMES:
+                raise
+            await self._announce.again(record)
 
     async def work_failed(self, message: Received, error: FiretrialError) -> None:
         """The run ends as INFRA_FAILED, for want of anything better."""

@@ -6,7 +6,6 @@ import os
 
 from firetrial.runner.v1.runner_service_pb2_grpc import add_RunnerServiceServicer_to_server as add
 from firetrial_kit import rpc, service
-from firetrial_kit.service import Parts, Service
 from firetrial_runner.agents import Agents
 from firetrial_runner.announce import SERVICE, Announcer
 from firetrial_runner.config import RunnerSettings
@@ -21,26 +20,26 @@ from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.reaper import Reaper
 from firetrial_runner.records import Books
-from firetrial_runner.sandbox import named
 from firetrial_runner.servicer import RunnerServicer
 
 
-async def build(parts: Parts) -> Service:
+async def build(parts: service.Parts) -> service.Service:
     settings = RunnerSettings.from_env(parts.environ, SERVICE)
-    sandbox = await named(settings.sandbox, **settings.docker(), unsafe_host=settings.unsafe_host)
+    sandbox = await settings.open_sandbox()
     parts.stack.push_async_callback(sandbox.aclose)
-    parts.log.info("sandbox", name=sandbox.name, **sandbox.enforcement())
     books, clock, objects, log = Books(parts.state), parts.clock, parts.objects, parts.log
     metrics = RunnerMetrics(parts.registry, settings.pool, settings.slots)
     work_dir, announce = settings.work_dir.absolute(), Announcer(parts.bus, clock)
     presence = Presence(work_dir)
     parts.stack.callback(presence.leave)
+    gpus = settings.open_gpus(parts.environ, presence, metrics.gpus.see)
+    log.info("machine", gpus=gpus.told, sandbox=sandbox.name, **sandbox.enforcement())
     lease, ttl_s = presence.lease, parts.settings.ack_wait
     opening = Doors.by(settings.gateway, parts.environ, books, clock, parts.registry)
     doors = await parts.stack.enter_async_context(opening)
-    needs = settings.needs(doors, books)
+    needs = settings.needs(doors, books, gpus)
     execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, settings.default(), needs)
-    dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run)
+    dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run, gpus)
     experiments = Experiments(books, objects, announce, dispatch, clock, settings.most(), needs)
     agents, files = Agents(books.agents, objects, clock), Files(books, objects)
     intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
@@ -53,7 +52,8 @@ async def build(parts: Parts) -> Service:
     handlers = Handlers(
         books=books, dispatch=dispatch, experiments=experiments, announce=announce, clock=clock, log=log
     )
-    return Service(SERVICE, register, handlers.consumers(settings.pool, settings.slots), [reaper.run])
+    consumers = handlers.consumers(settings.pool, settings.slots)
+    return service.Service(SERVICE, register, consumers, [reaper.run, gpus.watch])
 
 
 def main() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from firetrial_runner.gateway.exchange import Exchange
+from firetrial_runner.gpus.device import Gpu
+from firetrial_runner.gpus.inventory import Reading
 from firetrial_runner.run import Run
 
 _CALL_SECONDS = (0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -45,6 +47,7 @@ class RunnerMetrics:
         self.reaped = Counter(
             "firetrial_runner_reaped_total", "Things removed that dead runners left.", registry=registry
         )
+        self.gpus = GpuMetrics(registry, pool)
         self._slots.labels(pool).set(slots)
         self._busy.labels(pool).set(0)
 
@@ -100,3 +103,32 @@ class GatewayMetrics:
 
     def refused(self, reason: str) -> None:
         self._refusals.labels(reason).inc()
+
+
+class GpuMetrics:
+    """The GPUs that runs may be given, by device; of one that is lost, no sample."""
+
+    def __init__(self, registry: CollectorRegistry, pool: str) -> None:
+        by = ["pool", "index", "uuid", "model"]
+
+        def gauge(name: str, told: str, labels: list[str]) -> Gauge:
+            return Gauge(f"firetrial_gpu_{name}", told, labels, registry=registry)
+
+        self._pool = pool
+        self._count = gauge("devices", "Devices that runs may be given.", ["pool"])
+        self._utilisation = gauge("utilisation_ratio", "Share of the time in which it computes.", by)
+        self._used = gauge("memory_used_bytes", "Memory in use.", by)
+        self._total = gauge("memory_bytes", "Memory that it has.", by)
+
+    def see(self, readings: Mapping[Gpu, Reading]) -> None:
+        """Tell what was read."""
+        self._count.labels(self._pool).set(len(readings))
+        for gauge in (self._utilisation, self._used, self._total):
+            gauge.clear()
+        for gpu, reading in readings.items():
+            by = (self._pool, str(gpu.index), gpu.uuid, gpu.model)
+            self._total.labels(*by).set(gpu.memory_bytes)
+            if reading.utilisation is not None:
+                self._utilisation.labels(*by).set(reading.utilisation)
+            if reading.memory_bytes is not None:
+                self._used.labels(*by).set(reading.memory_bytes)

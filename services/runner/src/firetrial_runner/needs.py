@@ -11,6 +11,7 @@ from firetrial_runner import programs
 from firetrial_runner.agent import Agent
 from firetrial_runner.egress.ways import Ways
 from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.programs import Shelf
 from firetrial_runner.task import Source, Task
 
@@ -20,7 +21,7 @@ DATA = "/data"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """A runner of `pool` has these programs, ways to models and outside, and data.
+    """A runner of `pool` has these programs, ways to models and outside, data, and GPUs.
 
     It cannot speak for another pool.
     """
@@ -30,6 +31,7 @@ class Needs:
     doors: Doors | None
     data: Path | None
     ways: Ways
+    gpus: Gpus
 
     def check_experiment(self, pool: str, agents: Iterable[Agent], model: str, tasks: Iterable[Task]) -> None:
         """Raises PRECONDITION with all that is missing for an experiment in `pool`, if that is this one's."""

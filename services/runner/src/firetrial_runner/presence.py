@@ -41,6 +41,10 @@ class Presence:
             os.close(handle)
         return True
 
+    def remains(self, lease: str) -> bool:
+        """Whether a runner of this work_dir is there under this lease, or something that it left."""
+        return bool(lease) and "/" not in lease and (self._folder / lease).exists()
+
     def dead(self) -> list[str]:
         """The leases of runners that died without taking leave."""
         return sorted(entry.name for entry in self._folder.iterdir() if self.is_dead(entry.name))

@@ -11,6 +11,7 @@ from firetrial_kit.state import State
 from firetrial_runner.agent import Agent
 from firetrial_runner.experiment import Experiment
 from firetrial_runner.gateway.account import Account
+from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.run import Run
 
 _AT_ONCE = 32
@@ -31,6 +32,7 @@ class Books:
         self.agents: Records[Agent] = Records(state, "agent", Agent)
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
         self.accounts: Records[Account] = Records(state, "account", Account)
+        self.offers: Records[Offers] = Records(state, "offers", Offers)
         self.runs: Records[RunRecord] = Records(state, "run", RunRecord)
 
     async def change_run(self, run_id: str, change: Callable[[Run], Run | None]) -> RunRecord:

@@ -69,8 +69,10 @@ class End:
 class RunUsage:
     """What the run used; None is unknown, never 0. Times in seconds of the agent's process.
 
-    Tokens and cost are of calls through the model gateway: `tokens` and `cost_usd` are unknown once one
-    call's are. model_calls counts answered calls, unpriced_calls those of them whose price is unknown.
+    gpu_s counts devices times seconds, gpu_utilisation is a mean over both, 0 to 1, and max_gpu_memory_bytes
+    is of all devices at one moment. Tokens and cost are of calls through the model gateway: `tokens` and
+    `cost_usd` are unknown once one call's are. model_calls counts answered calls, unpriced_calls those of
+    them whose price is unknown.
     """
 
     wall_s: float | None
@@ -85,6 +87,9 @@ class RunUsage:
     completion_tokens: int | None = None
     model_calls: int = 0
     unpriced_calls: int = 0
+    gpu_s: float | None = None
+    gpu_utilisation: float | None = None
+    max_gpu_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt. repeat and attempt count from 1. `reason` says why it was not scored."""
+    """One attempt. repeat and attempt count from 1. `reason` says why it was not scored.
+
+    waiting_for says what a queued run waits for, where that is more than a free slot.
+    """
 
     id: str
     experiment_id: str
@@ -147,6 +155,7 @@ class Run:
     trajectory_chunks: int = 0
     origin: Origin | None = None
     contacts: tuple[Contact, ...] = ()
+    waiting_for: str = ""
 
     @property
     def slot(self) -> Slot:
@@ -271,7 +280,12 @@ def claimed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run | None:
     if run.state is not RunState.QUEUED:
         return None
     lease = Lease(holder, now + timedelta(seconds=ttl_s))
-    return replace(run, state=RunState.RUNNING, lease=lease, started_at=now)
+    return replace(run, state=RunState.RUNNING, lease=lease, started_at=now, waiting_for="")
+
+
+def waits(run: Run, what: str) -> Run | None:
+    """Queued, and waiting for `what` ("": for a slot); None where it is not queued any more."""
+    return replace(run, waiting_for=what[:MAX_REASON]) if run.state is RunState.QUEUED else None
 
 
 def renewed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run:
@@ -320,6 +334,7 @@ def failed(
         ended_at=run.ended_at or now,
         end=end or run.end,
         superseded=again,
+        waiting_for="",
     )
 
 

@@ -21,6 +21,7 @@ from firetrial_runner.allowance import MOST, Allowance, ModelCaps
 from firetrial_runner.egress.contacts import Contact
 from firetrial_runner.egress.policy import Network, Reach
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
+from firetrial_runner.gpus.device import Demand
 from firetrial_runner.importing.imported import Format, Imported
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Provenance, Run, RunState, RunUsage
@@ -124,6 +125,7 @@ def limits_to_domain(limits: plan_pb2.Limits) -> Allowance:
             cost_usd=limits.model_cost_usd if limits.HasField("model_cost_usd") else None,
             calls=dict(limits.model_calls),
         ),
+        gpus=Demand(limits.gpus, limits.gpu_memory_bytes),
     )
 
 
@@ -138,6 +140,8 @@ def limits_to_wire(limits: Allowance) -> plan_pb2.Limits:
         model_tokens=limits.models.tokens,
         model_cost_usd=limits.models.cost_usd,
         model_calls=limits.models.calls,
+        gpus=limits.gpus.count,
+        gpu_memory_bytes=limits.gpus.memory_bytes,
     )
 
 
@@ -202,6 +206,7 @@ def run_to_wire(run: Run) -> run_pb2.Run:
         lacking=run.origin.lacking if run.origin else (),
         made_by=run.origin.made_by if run.origin else "",
         contacts=[run_pb2.Contact(**asdict(contact)) for contact in run.contacts],
+        waiting_for=run.waiting_for,
     )
 
 
@@ -233,6 +238,7 @@ def run_to_domain(run: run_pb2.Run, *, max_attempts: int = 1) -> Run:
         artifacts=ref_to_domain(run.artifacts) if run.artifacts.uri else None,
         trajectory_chunks=run.trajectory_chunks,
         contacts=tuple(Contact(c.host, c.bytes, c.requests, c.refused, c.denied) for c in run.contacts),
+        waiting_for=run.waiting_for,
     )
 
 
@@ -301,6 +307,9 @@ def _usage_to_wire(usage: RunUsage) -> run_pb2.Usage:
         completion_tokens=usage.completion_tokens,
         model_calls=usage.model_calls,
         unpriced_calls=usage.unpriced_calls,
+        gpu_time=_duration(usage.gpu_s) if usage.gpu_s is not None else None,
+        gpu_utilisation=usage.gpu_utilisation,
+        max_gpu_memory_bytes=usage.max_gpu_memory_bytes,
     )
 
 
@@ -318,6 +327,9 @@ def _usage_to_domain(usage: run_pb2.Usage) -> RunUsage:
         completion_tokens=usage.completion_tokens if usage.HasField("completion_tokens") else None,
         model_calls=usage.model_calls,
         unpriced_calls=usage.unpriced_calls,
+        gpu_s=usage.gpu_time.ToNanoseconds() / 1e9 if usage.HasField("gpu_time") else None,
+        gpu_utilisation=usage.gpu_utilisation if usage.HasField("gpu_utilisation") else None,
+        max_gpu_memory_bytes=usage.max_gpu_memory_bytes if usage.HasField("max_gpu_memory_bytes") else None,
     )
 
 

@@ -249,6 +249,7 @@ class _Jail:
         options += view.bind("--bind", spec.workspace, WORKSPACE)
         for path, host in spec.read_only.items():
             options += view.bind("--ro-bind", host, path)
+        options += view.gpus(spec.gpus)
         options += view.closed()
         for name, value in {**view.environment(), **spec.environment()}.items():
             options += ["--setenv", name, value]

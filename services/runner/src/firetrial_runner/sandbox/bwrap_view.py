@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from firetrial_runner.gpus.device import Gpu
 from firetrial_runner.sandbox.port import HOME, Limits
 
 UID_INSIDE = 1000  # in a user namespace, where any uid can be shown
@@ -18,6 +19,10 @@ _ETC = (
     "/etc/pki/tls/certs",
     "/etc/ssl/certs",
 )
+
+_DRIVER = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
+_DRIVER_LIBRARIES = "/run/opengl-driver"
+"""Where NixOS keeps them; others have them below /usr, which is shown to all."""
 
 
 def namespaces(uid: int | None) -> list[str]:
@@ -67,6 +72,14 @@ def private(limits: Limits) -> Iterator[str]:
     for place in ("/dev/shm", "/tmp", HOME):  # noqa: S108 -- inside the sandbox
         yield from _parents(place)
         yield from ("--perms", "1777", "--size", str(limits.tmp_bytes), "--tmpfs", place)
+
+
+def gpus(given: tuple[Gpu, ...]) -> Iterator[str]:
+    """The device files of these GPUs and of no other, with what all GPUs need; nothing for none."""
+    if given:
+        for node in dict.fromkeys((*_DRIVER, *(node for gpu in given for node in gpu.nodes))):
+            yield from ("--dev-bind-try", node, node)
+        yield from ("--ro-bind-try", _DRIVER_LIBRARIES, _DRIVER_LIBRARIES)
 
 
 def bind(how: str, host: Path, inside: str) -> Iterator[str]:

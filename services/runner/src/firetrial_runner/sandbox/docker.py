@@ -39,6 +39,8 @@ _ENGINE_S = 60
 _LAUNCHER, _MEETING = "/run/firetrial/launch.py", "/run/firetrial/gateway.sock"
 _ATTACH = {"stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
 
+_ENVIRONMENT = {"HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108 -- inside
+
 
 class DockerSandbox:
     """`image` is used where a run names none, and is never pulled.
@@ -154,7 +156,8 @@ class DockerSandbox:
             entrypoint=[],
             name=f"firetrial-{spec.run_key}",
             labels={_RUN: spec.run_key, _LEASE: spec.lease},
-            environment={"HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8", **spec.environment()},  # noqa: S108 -- inside
+            environment={**_ENVIRONMENT, **spec.environment(), **_without_gpus(spec)},
+            device_requests=_gpus(spec),
             user=user,
             working_dir=WORKSPACE,
             hostname="sandbox",
@@ -224,6 +227,17 @@ def _launch(spec: SandboxSpec) -> list[str]:
         "ways": {"ports": list(spec.ways), "channel": _MEETING},
     }
     return ["python3", "-I", "-S", _LAUNCHER, json.dumps(settings)]
+
+
+def _gpus(spec: SandboxSpec) -> list[docker.types.DeviceRequest]:
+    if not spec.gpus:
+        return []
+    return [docker.types.DeviceRequest(device_ids=[gpu.uuid for gpu in spec.gpus], capabilities=[["gpu"]])]
+
+
+def _without_gpus(spec: SandboxSpec) -> dict[str, str]:
+    """Images for CUDA ask for all GPUs by this variable, where NVIDIA's runtime is the engine's default."""
+    return {} if spec.gpus else {"NVIDIA_VISIBLE_DEVICES": "void"}
 
 
 def _ulimits(limits: Limits) -> list[docker.types.Ulimit]:

@@ -71,7 +71,7 @@ class _Jail:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**environment(), "HOME": str(spec.workspace), **env, **marks},
+            env={**environment(), "CUDA_VISIBLE_DEVICES": "", "HOME": str(spec.workspace), **env, **marks},
             cwd=spec.workspace,
             start_new_session=True,
         )

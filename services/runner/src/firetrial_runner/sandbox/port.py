@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_runner.gpus.device import Gpu
 
 MIB = 1024**2
 GIB = 1024**3
@@ -91,6 +92,7 @@ class SandboxSpec:
     sandbox makes, so that what a dead runner left can be told from what is alive.
     read_only maps a path inside to a file or directory of the host.
     image is what Docker runs; other sandboxes show the host's own programs.
+    gpus are the run's own, and no others are to be reached.
     gateway leads to the models and egress to the network, where there are any: both listen before the
     command starts. Their environment gives way to `env`.
     """
@@ -105,6 +107,7 @@ class SandboxSpec:
     image: str | None = None
     gateway: Gateway | None = None
     egress: Gateway | None = None
+    gpus: tuple[Gpu, ...] = ()
 
     @property
     def ways(self) -> dict[int, Gateway]:
@@ -117,7 +120,10 @@ class SandboxSpec:
         told: dict[str, str] = {}
         for port, way in self.ways.items():
             told |= way.environment(f"http://127.0.0.1:{(at or {}).get(port, port)}")
-        return {**told, **self.env}
+        return {**told, **self.env, **self._of_gpus()}
+
+    def _of_gpus(self) -> dict[str, str]:
+        return {"CUDA_VISIBLE_DEVICES": ",".join(gpu.uuid for gpu in self.gpus)} if self.gpus else {}
 
     def __post_init__(self) -> None:
         check("the command for a sandbox", self._faults())

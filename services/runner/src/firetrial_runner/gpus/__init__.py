@@ -1,0 +1,1 @@
+"""GPUs: what a machine has, who has them, and what they do."""
