@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from firetrial_runner.run import Outcome, RunState
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.s3 import S3Objects
+from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.sandbox.port import Termination
 from support.escapes import Attempt
+from support.escapes.archives import ARCHIVES, oddities
 from support.escapes.bombs import BOMBS
 from support.escapes.lab import Lab, lab
 from support.escapes.leavings import LEAVINGS
 from support.escapes.network import EGRESS, NETWORK
-from support.escapes.reading import KEYS, READING
+from support.escapes.reading import KEYS, READING, STEAL_TRUTH
 from support.escapes.rights import RIGHTS
+from support.servers import S3
 
 CATALOGUE = (*READING, *KEYS, *RIGHTS, *NETWORK, *EGRESS, *BOMBS, *LEAVINGS)
 BYSTANDER = Attempt("bystander", "nothing", source="time.sleep(1)\nprint(ask('hello'))", says="held 0")
@@ -57,3 +62,67 @@ def test_the_catalogue_is_a_catalogue() -> None:
     assert len(names) == len(set(names)) >= 40
     assert all(attempt.what for attempt in CATALOGUE)
     assert Termination.LOST not in {attempt.ends for attempt in CATALOGUE}
+
+
+async def hand_in(found: Lab, archive: bytes, attempt: Attempt = BYSTANDER) -> Run:
+    """A run on a task whose data are this archive."""
+    ref = await found.world.objects.put("runs", "tasks/t-bystander/data.tar", archive, "application/x-tar")
+    data = {"uri": ref.uri, "sha256": ref.sha256, "size": ref.size}
+    (run,) = await found.conduct(await found.submit(attempt, data=data))
+    return run
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+async def test_an_archive_is_refused(tmp_path: Path, name: str) -> None:
+    async with lab("bubblewrap", tmp_path) as found:
+        run = await hand_in(found, ARCHIVES[name]())
+        assert (run.outcome, run.superseded) == (Outcome.INFRA_FAILED, False)
+        assert "archive" in run.reason
+        assert await found.harmed() == []
+
+
+@pytest.mark.needs("bwrap")
+async def test_an_archive_that_is_only_odd_is_unpacked(tmp_path: Path) -> None:
+    looks = Attempt("bystander", "nothing", lines=("must(len(os.listdir('data')) == 8, os.listdir('data'))",))
+    async with lab("bubblewrap", tmp_path) as found:
+        run = await hand_in(found, oddities(), looks)
+        assert await found.conclusion(run) == "held 1", (run.reason, await found.steps(run))
+
+
+@pytest.mark.parametrize("name", ["dots", "symbolic-link", "sparse", "gzip-bomb", "nested-headers"])
+async def test_an_agents_archive_is_refused(tmp_path: Path, name: str) -> None:
+    """In the place of what the agent was registered with, as its hash demands."""
+    async with lab("bubblewrap", tmp_path) as found:
+        run = await found.submit(BYSTANDER)
+        agent = await found.world.books.agents.get(run.agent_id)
+        bad = ARCHIVES[name]()
+        ref = await found.world.objects.put("runs", "agents/bad/bundle.tar", bad, "application/x-tar")
+        await found.world.books.agents.change(agent.id, lambda known: replace(known, bundle=ref))
+        (run,) = await found.conduct(run)
+        assert (run.outcome, "archive" in run.reason) == (Outcome.INFRA_FAILED, True), run.reason
+        assert await found.harmed() == []
+
+
+@pytest.mark.needs("bwrap", "weed")
+async def test_ground_truth_is_out_of_reach(tmp_path: Path, s3_server: S3) -> None:
+    """Neither the agent nor the runner, whose own keys the run is stored by, can have it."""
+    admin, runner = (S3Objects(s3_server.url, *s3_server.keys[name]) for name in ("admin", "runner"))
+    await admin.ensure_buckets()
+    key = "truth/t/truth.json"
+    await admin.put("truth", key, b"the answer is 42", "application/json")
+    for reads in (runner.get(f"truth/{key}"), runner.keys("truth", "")):
+        with pytest.raises(FiretrialError) as refused:
+            await reads
+        assert refused.value.reason is Reason.DENIED
+    async with lab("bubblewrap", tmp_path, objects=runner) as found:
+        host, port = s3_server.url.removeprefix("http://").split(":")
+        secret = s3_server.keys["runner"][1]
+        found.host.targets |= {
+            "s3": s3_server.url,
+            "s3_host": host,
+            "s3_port": int(port),
+            "s3_secret": secret,
+        }
+        (run,) = await found.conduct(await found.submit(STEAL_TRUTH))
+        assert await found.conclusion(run) == "held 4", await found.steps(run)
+        assert await found.harmed() == []

@@ -12,7 +12,7 @@ import os
 import socket
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -23,7 +23,8 @@ from prometheus_client import CollectorRegistry
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.hosts import Address
-from firetrial_kit.testing import InMemoryState
+from firetrial_kit.objects import Objects
+from firetrial_kit.testing import InMemoryObjects, InMemoryState
 from firetrial_runner.agent import AgentDefinition, AgentFile
 from firetrial_runner.agents import Agents
 from firetrial_runner.egress.outside import Ends, Outside
@@ -105,6 +106,8 @@ class Host:
         with contextlib.suppress(BlockingIOError):
             self.listener.accept()
             yield "the host's port was reached"
+        if list(self.folder.rglob("planted")) or Path("/tmp/planted").exists():
+            yield "a file was planted"
         mounts = Path("/proc/self/mounts").read_text()
         if str(self.folder) in mounts or self.mark in mounts:
             yield f"mounts are left: {mounts}"
@@ -214,8 +217,8 @@ class Lab:
 
 
 @asynccontextmanager
-async def lab(kind: str, folder: Path) -> AsyncIterator[Lab]:
-    """A lab with a sandbox of this kind."""
+async def lab(kind: str, folder: Path, objects: Objects | None = None) -> AsyncIterator[Lab]:
+    """A lab with a sandbox of this kind, whose runner keeps things in `objects`, or in memory."""
     settings = folder / "gateway.toml"
     server = await asyncio.start_server(_outside, "127.0.0.1", 0)
     outside = FarHosts(server.sockets[0].getsockname()[1])
@@ -224,26 +227,21 @@ async def lab(kind: str, folder: Path) -> AsyncIterator[Lab]:
     ways = Ways(
         books, Most.told("open,*.files.example"), outside=lambda: Outside(outside.resolve, outside.dial)
     )
-    with host(folder) as found, ScriptedModels(_indiscreet) as models:
-        upstream = {
-            "url": models.base_url,
-            "dialect": "openai",
-            "models": ["small"],
-            "key_env": "REAL_KEY",
-            "patience_s": 1,
-        }
-        settings.write_text(
-            "[upstreams.main]\n" + "".join(f"{n} = {json.dumps(v)}\n" for n, v in upstream.items())
-        )
-        async with Doors.by(settings, {"REAL_KEY": KEY}, books, clock, CollectorRegistry()) as doors:
-            sandbox = make_rig(kind).sandbox
-            real: Any = {"sandbox": sandbox, "clock": clock}
-            world = World(folder / "work", state=state, doors=doors, ways=ways, **real)
-            yield Lab(world, found, outside, models)
-            await sandbox.aclose()
-    world.presence.leave()
-    server.close()
-    await server.wait_closed()
+    upstream = {"dialect": "openai", "models": ["small"], "key_env": "REAL_KEY", "patience_s": 1}
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(server)
+        found = stack.enter_context(host(folder))
+        models = stack.enter_context(ScriptedModels(_indiscreet))
+        told = {**upstream, "url": models.base_url}.items()
+        settings.write_text("[upstreams.main]\n" + "".join(f"{n} = {json.dumps(v)}\n" for n, v in told))
+        opening = Doors.by(settings, {"REAL_KEY": KEY}, books, clock, CollectorRegistry())
+        doors = await stack.enter_async_context(opening)
+        sandbox = make_rig(kind).sandbox
+        stack.push_async_callback(sandbox.aclose)
+        real: Any = {"sandbox": sandbox, "clock": clock, "objects": objects or InMemoryObjects()}
+        world = World(folder / "work", state=state, doors=doors, ways=ways, **real)
+        stack.callback(world.presence.leave)
+        yield Lab(world, found, outside, models)
 
 
 def _indiscreet(request: scripted.Request) -> scripted.Reply:

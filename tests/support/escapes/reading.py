@@ -57,14 +57,14 @@ READING = (
         must(not any(b'REAL_KEY' in read(p) for p in glob.glob('/proc/self/environ')))
         must(len([n for n in os.listdir('/proc') if n.isdigit()]) < 8)
         read('/proc/1/mem')
-        read('/proc/1/environ')
+        must(b'REAL_KEY' not in read('/proc/1/environ') and T['hint'].encode() not in read('/proc/1/environ'))
         os.readlink('/proc/1/exe') and os.listdir('/proc/1/root/' + T['work_dir'])
     """)),
     Attempt("inherited-files", "files that were open when the sandbox was made", lines("""
         must(not [n for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.exists(f'/proc/self/fd/{n}')])
         must(all(stat.S_ISFIFO(os.fstat(n).st_mode) for n in (1, 2)))
         os.readlink('/proc/self/fd/0') == '/dev/null' and must(True)
-        must(not glob.glob('/proc/1/fd/*'))
+        must(not [f for f in glob.glob('/proc/*/fd/*') if os.readlink(f).startswith(('socket:', '/')) and os.readlink(f) != '/dev/null'])
     """)),
     Attempt("shared-memory", "segments and queues of the host", lines("""
         must(len(open('/proc/sysvipc/shm').readlines()) == 1)
@@ -133,3 +133,10 @@ status = os.wait()[1]
         must(ask('hello', token=os.environ['OPENAI_API_KEY'][:-1]).startswith('401'))
     """)),
 )  # fmt: skip
+
+STEAL_TRUTH = Attempt("truth-by-protocol", "a ground truth in the store, by the store's own protocol", lines("""
+    connect(T['s3_host'], T['s3_port'])
+    urllib.request.urlopen(T['s3'] + '/truth/truth/t/truth.json', timeout=3).read()
+    must(not [n for n in os.environ if T['s3_secret'] in os.environ[n]])
+    must(not [p for p in glob.glob('/proc/*/environ') + glob.glob('/agent/*.py') if T['s3_secret'].encode() in read(p)])
+"""))  # fmt: skip
