@@ -160,7 +160,7 @@ class Lab:
 
     world: World
     host: Host
-    outside: FarHosts
+    far: FarHosts
     models: ScriptedModels
 
     async def submit(self, attempt: Attempt, **fields: object) -> Run:
@@ -217,16 +217,20 @@ class Lab:
 
 
 @asynccontextmanager
-async def lab(kind: str, folder: Path, objects: Objects | None = None) -> AsyncIterator[Lab]:
-    """A lab with a sandbox of this kind, whose runner keeps things in `objects`, or in memory."""
+async def lab(
+    kind: str, folder: Path, objects: Objects | None = None, outside: Outside | None = None
+) -> AsyncIterator[Lab]:
+    """A lab with a sandbox of this kind.
+
+    Its runner keeps things in `objects`, or in memory; `outside` takes the place of the lab's own far hosts.
+    """
     settings = folder / "gateway.toml"
     server = await asyncio.start_server(_outside, "127.0.0.1", 0)
-    outside = FarHosts(server.sockets[0].getsockname()[1])
+    far = FarHosts(server.sockets[0].getsockname()[1])
     state, clock = InMemoryState(), SystemClock()
     books = Books(state)
-    ways = Ways(
-        books, Most.told("open,*.files.example"), outside=lambda: Outside(outside.resolve, outside.dial)
-    )
+    outside = outside or Outside(far.resolve, far.dial)
+    ways = Ways(books, Most.told("open,*.files.example"), outside=lambda: outside)
     upstream = {"dialect": "openai", "models": ["small"], "key_env": "REAL_KEY", "patience_s": 1}
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(server)
@@ -241,7 +245,7 @@ async def lab(kind: str, folder: Path, objects: Objects | None = None) -> AsyncI
         real: Any = {"sandbox": sandbox, "clock": clock, "objects": objects or InMemoryObjects()}
         world = World(folder / "work", state=state, doors=doors, ways=ways, **real)
         stack.callback(world.presence.leave)
-        yield Lab(world, found, outside, models)
+        yield Lab(world, found, far, models)
 
 
 def _indiscreet(request: scripted.Request) -> scripted.Reply:
