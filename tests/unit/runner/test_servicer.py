@@ -26,12 +26,16 @@ async def refused(call: object) -> FiretrialError:
 
 async def test_agents(world: World) -> None:
     request = pb.SubmitAgentRequest(
-        name="one", description="first", command=["run", "x"], files=[pb.AgentFile(path="a", content=b"A")]
+        name="one",
+        description="first",
+        command=["run", "x"],
+        files=[pb.AgentFile(path="a", content=b"A")],
+        program="codex@0.171.0",
     )
     agent = (await world.servicer.SubmitAgent(request, None)).agent
     again = (await world.servicer.SubmitAgent(request, None)).agent
     assert agent == again
-    assert (agent.name, list(agent.command)) == ("one", ["run", "x"])
+    assert (agent.name, list(agent.command), agent.program) == ("one", ["run", "x"], "codex@0.171.0")
     assert (await world.servicer.GetAgent(pb.GetAgentRequest(id=agent.id), None)).agent == agent
     listed = await world.servicer.ListAgents(pb.ListAgentsRequest(), None)
     assert list(listed.agents) == [agent]

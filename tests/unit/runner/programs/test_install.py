@@ -37,7 +37,7 @@ def test_every_lock_pins_what_the_program_names_and_no_host(program: Program) ->
     wanted = json.loads((locked(program) / "package.json").read_text())["dependencies"]
     assert wanted == {program.package.name: program.package.version}
     lock = (locked(program) / "package-lock.json").read_text()
-    assert "://" not in lock.replace("https://opencollective.com", "")
+    assert "://" not in lock
     for path, entry in json.loads(lock)["packages"].items():
         assert not path or entry["integrity"].startswith("sha512-")
 
