@@ -112,6 +112,7 @@ async def test_a_budget_ends_the_reference_agent_as_its_own_failure(
 async def test_odd_answers_are_answered_in_turn(tmp_path: Path) -> None:
     odd = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{not json"}}
     turns = [
+        scripted.raw(json.dumps({"choices": [{"message": {"content": [{"type": "text"}]}}]}).encode()),
         scripted.text(None, tool_calls=[odd]),
         scripted.call("telepathy", {}),
         scripted.call("write_file", {"path": "/proc/none/x", "content": "x"}),

@@ -254,28 +254,27 @@ class Agent:
 
     def _act(self, said: dict[str, Any]) -> str | None:
         """Do what the model asks for; its conclusion, if this is it."""
-        text, calls = said.get("content") or "", said.get("tool_calls") or []
+        told = said.get("content") or ""
+        text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+        calls = [call for call in said.get("tool_calls") or [] if isinstance(call, dict)]
         if said.get("reasoning_content"):
             tell("thought", str(said["reasoning_content"]), reasoning=True)
         self.messages.append(
             {"role": "assistant", "content": text} | ({"tool_calls": calls} if calls else {})
         )
-        if not calls:
-            return self._fenced(text)
         if text:
             tell("thought", text)
         for call in calls:
             name, given = _asked(call)
             if name == "finish" and str(given.get("conclusion", "")).strip():
                 return str(given["conclusion"])
-            told = self._do(name, given)
-            self.messages.append({"role": "tool", "tool_call_id": call.get("id", ""), "content": told})
-        return None
+            observed = self._do(name, given)
+            self.messages.append({"role": "tool", "tool_call_id": call.get("id", ""), "content": observed})
+        return None if calls else self._fenced(text)
 
     def _fenced(self, text: str) -> str | None:
         """What a message without a tool call asks for: a block, or nothing."""
         blocks = re.findall(r"^```(bash|sh|conclusion)[ \t]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-        tell("thought", text)
         if not blocks:
             if CONCLUSION.is_file() and CONCLUSION.read_text(errors="replace").strip():
                 return CONCLUSION.read_text(errors="replace")  # it wrote that itself, and has no more to do
