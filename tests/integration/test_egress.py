@@ -16,11 +16,11 @@ import pytest
 
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.hosts import Address
+from firetrial_kit.hosts import Address, Network, Reach
 from firetrial_runner.egress.contacts import Contact
 from firetrial_runner.egress.egress import Caps, Egress
 from firetrial_runner.egress.outside import Outside
-from firetrial_runner.egress.policy import Network, Policy, Reach
+from firetrial_runner.egress.policy import Policy
 from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.wire import result_to_domain, result_to_json, run_to_wire
 from support.escapes import Attempt

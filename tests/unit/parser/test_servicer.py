@@ -259,3 +259,25 @@ async def test_data_that_could_lie_anywhere_is_refused() -> None:
     assert raised.value.reason is Reason.INVALID
     fields = [fault.field for fault in raised.value.faults]
     assert fields == [f"header.sources[{index}]" for index in (0, 1, 2, 3, 5)]
+
+
+async def test_a_task_says_what_its_runs_may_reach() -> None:
+    world = World()
+    header = pb.TaskHeader(slug="t", question="q?", instruction="i")
+    plain = await world.submit_task(header)
+    assert not plain.task.HasField("network")
+    header.network.reach = task_pb2.Network.REACH_LISTED
+    header.network.hosts.extend(["pypi.org", "*.pythonhosted.org"])
+    header.network.denied.append("arxiv.org/abs/2505.01234")
+    answer = await world.submit_task(header)
+    assert answer.task.network == header.network
+    assert answer.task.id != plain.task.id
+
+
+async def test_hosts_that_are_none_are_refused() -> None:
+    world = World()
+    network = task_pb2.Network(reach=7, hosts=["http://x"], denied=["a b"])  # type: ignore[arg-type]
+    with pytest.raises(FiretrialError) as raised:
+        await world.submit_task(pb.TaskHeader(slug="t", question="q?", instruction="i", network=network))
+    fields = {fault.field for fault in raised.value.faults}
+    assert fields >= {"header.network.reach", "header.network.hosts[0]", "header.network.denied[0]"}

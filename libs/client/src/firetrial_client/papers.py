@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial.parser.v1.paper_pb2 import Node, Paper
 from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceStub
-from firetrial.parser.v1.task_pb2 import DataSource, Difficulty, Task
+from firetrial.parser.v1.task_pb2 import DataSource, Difficulty, Network, Task
 from firetrial.plan.v1.plan_pb2 import Plan
 from firetrial_client.calls import Caller
 from firetrial_client.uploads import opened
@@ -91,14 +91,15 @@ class PaperCalls(Caller):
         difficulty: Mapping[str, int] | None = None,
         published: str = "",
         sources: Sequence[str] = (),
+        network: Network | None = None,
         plan: Plan | None = None,
     ) -> pb.SubmitTaskResponse:
         """Store a task made elsewhere; `data` is a folder, or a tar as file or bytes.
 
         `difficulty` rates conceptual_decomposition, confound_control and analysis_complexity from 1 to 3;
         `published` is YYYY, YYYY-MM or YYYY-MM-DD. `sources` name data that operators of runners provide:
-        "hf:org/name" by its Hugging Face id, anything else by its path in their data folder. The
-        ground truth can be handed in but never read again.
+        "hf:org/name" by its Hugging Face id, anything else by its path in their data folder. `network`
+        is what its runs may reach beside models. The ground truth can be handed in but never read again.
         Raises INVALID.
         """
         with opened(data, "data") as (body, size):
@@ -113,6 +114,7 @@ class PaperCalls(Caller):
                 difficulty=Difficulty(**difficulty) if difficulty else None,
                 published=published,
                 sources=map(_source, sources),
+                network=network,
                 plan=plan,
             )
             return await self._upload(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from posixpath import normpath
 from urllib.parse import unquote
@@ -127,6 +128,34 @@ def rule_faults(field: str, texts: Iterable[str], read: Callable[[str], Rule]) -
             read(text)
         except ValueError as error:
             yield Fault(f"{field}[{index}]", text, f"must be a host such as pypi.org, or an address: {error}")
+
+
+class Reach(StrEnum):
+    GATEWAY = "gateway"  # nothing but a gateway
+    LISTED = "listed"
+    OPEN = "open"  # every public host, and what is listed
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What is asked for: rules of hosts beside the reach; `denied` wins over the rest."""
+
+    reach: Reach = Reach.GATEWAY
+    hosts: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+
+    def faults(self, field: str) -> Iterator[Fault]:
+        """What is wrong with it by itself."""
+        yield from rule_faults(f"{field}.hosts", self.hosts, allowed)
+        yield from rule_faults(f"{field}.denied", self.denied, denied)
+        if self.reach is Reach.GATEWAY and self.hosts:
+            yield Fault(f"{field}.hosts", ", ".join(self.hosts), "must be empty, or the reach listed or open")
+        if self.reach is Reach.LISTED and not self.hosts:
+            yield Fault(f"{field}.hosts", "[]", "must name a host where the reach is listed")
+
+
+ALONE = Network()
+"""Nothing but a gateway."""
 
 
 def _name(host: str) -> str:

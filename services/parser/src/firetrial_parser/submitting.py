@@ -20,7 +20,9 @@ from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.tasks import OutsideTask, Tasks
 from firetrial_parser.upload import check_tar, size_faults, spool
 from firetrial_parser.wire import (
+    REACHES,
     experiment_id,
+    network_to_domain,
     plan_faults,
     rating_to_domain,
     slip_to_wire,
@@ -103,6 +105,7 @@ class Submitting:
                     data_sha256=uploaded.sha256 if header.data_size else "",
                     rating=rating_to_domain(header),
                     sources=tuple(map(source_to_domain, header.sources)),
+                    network=network_to_domain(header.network),
                 )
             )
         experiment = experiment_id(record.id, plan, "") if plan else ""
@@ -153,3 +156,6 @@ def _task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
         )
     yield from rating_to_domain(header).faults("header")
     yield from sources.faults(map(source_to_domain, header.sources), "header.sources")
+    if header.network.reach not in REACHES:
+        yield Fault("header.network.reach", str(header.network.reach), "must be a reach")
+    yield from network_to_domain(header.network).faults("header.network")

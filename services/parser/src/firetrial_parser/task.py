@@ -9,6 +9,7 @@ from importlib.resources import files
 from string import Template
 
 from firetrial_kit.errors import Fault, invalid
+from firetrial_kit.hosts import ALONE, Network
 from firetrial_kit.ids import digest
 from firetrial_parser import scope as scope_names
 from firetrial_parser.document import Document, Section
@@ -206,10 +207,12 @@ def content_version(
     source: str,
     rating: Rating = UNRATED,
     sources: Sequence[str] = (),
+    network: Network = ALONE,
 ) -> str:
     """Twelve hex digits over a whole task; `source` says where it came from, `sources` name its data."""
     more: list[object] = [] if rating == UNRATED else [asdict(rating)]
     more += [{"sources": list(sources)}] if sources else []
+    more += [] if network == ALONE else [{"network": asdict(network)}]
     return digest(question, instruction, truth, data_sha256, source, *more, length=HASH_CHARS)
 
 

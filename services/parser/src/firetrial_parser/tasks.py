@@ -7,6 +7,7 @@ from pathlib import Path
 
 from firetrial.parser.v1 import task_pb2
 from firetrial_kit.clock import Clock
+from firetrial_kit.hosts import ALONE, Network
 from firetrial_kit.records import Records
 from firetrial_kit.references import ref_to_wire
 from firetrial_parser.archive import Archive
@@ -15,7 +16,7 @@ from firetrial_parser.rating import UNRATED, Rating
 from firetrial_parser.records import TaskRecord
 from firetrial_parser.source import Source
 from firetrial_parser.task import MadeTask, content_version
-from firetrial_parser.wire import rate, source_to_wire, task_to_wire, truth_to_wire
+from firetrial_parser.wire import network_to_wire, rate, source_to_wire, task_to_wire, truth_to_wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class OutsideTask:
     data_sha256: str = ""
     rating: Rating = UNRATED
     sources: tuple[Source, ...] = ()
+    network: Network = ALONE
 
     @property
     def version(self) -> str:
@@ -47,6 +49,7 @@ class OutsideTask:
             source=self.origin,
             rating=self.rating,
             sources=[str(source) for source in self.sources],
+            network=self.network,
         )
 
 
@@ -86,6 +89,7 @@ class Tasks:
             origin=outside.origin,
             has_truth=bool(outside.truth),
             sources=map(source_to_wire, outside.sources),
+            network=network_to_wire(outside.network),
         )
         rate(task, outside.rating)
         if outside.data is not None:

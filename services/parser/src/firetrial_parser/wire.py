@@ -9,6 +9,7 @@ from dataclasses import asdict
 from firetrial.parser.v1 import paper_pb2, parser_service_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import Fault
+from firetrial_kit.hosts import ALONE, Network, Reach
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 from firetrial_kit.references import ref_to_wire
@@ -23,6 +24,8 @@ _KINDS: dict[NodeKind, paper_pb2.NodeKind.ValueType] = {
     "intermediate": paper_pb2.NODE_KIND_INTERMEDIATE,
     "leaf": paper_pb2.NODE_KIND_LEAF,
 }
+REACHES = {getattr(task_pb2.Network, f"REACH_{reach.name}"): reach for reach in Reach}
+REACHES[task_pb2.Network.REACH_UNSPECIFIED] = Reach.GATEWAY
 _NAMES: dict[paper_pb2.NodeKind.ValueType, NodeKind] = {kind: name for name, kind in _KINDS.items()}
 _POOL = re.compile(r"[a-z0-9-]{1,32}")
 _RELEASE = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
@@ -135,6 +138,19 @@ def truth_to_wire(truth: Truth) -> task_pb2.GroundTruth:
         leaf_path=truth.leaf_path,
         paper_id=truth.paper_id,
     )
+
+
+def network_to_domain(network: task_pb2.Network) -> Network:
+    """What has no known reach reaches nothing."""
+    return Network(REACHES.get(network.reach, Reach.GATEWAY), tuple(network.hosts), tuple(network.denied))
+
+
+def network_to_wire(network: Network) -> task_pb2.Network | None:
+    """None for a task that says nothing of it."""
+    if network == ALONE:
+        return None
+    reach = next(number for number, reach in REACHES.items() if reach is network.reach and number)
+    return task_pb2.Network(reach=reach, hosts=network.hosts, denied=network.denied)
 
 
 def experiment_id(resource_id: str, plan: plan_pb2.Plan, request_id: str) -> str:

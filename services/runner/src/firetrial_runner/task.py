@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from firetrial_kit.hosts import Network
 from firetrial_kit.objects import ObjectRef
-from firetrial_runner.egress.policy import Network
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2, runner_service_pb2
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
+from firetrial_kit.hosts import Network, Reach
 from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_runner.agent import Agent, AgentDefinition, AgentFile
 from firetrial_runner.allowance import MOST, Allowance, ModelCaps
 from firetrial_runner.egress.contacts import Contact
-from firetrial_runner.egress.policy import Network, Reach
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
 from firetrial_runner.gpus.device import Demand
 from firetrial_runner.importing.imported import Format, Imported

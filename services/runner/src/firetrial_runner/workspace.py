@@ -51,7 +51,11 @@ class Left:
 
 
 def prepare(
-    folder: Path, instruction: str, data: Path | None, bundle: Path | None, room: int = archive.DATA.total_bytes
+    folder: Path,
+    instruction: str,
+    data: Path | None,
+    bundle: Path | None,
+    room: int = archive.DATA.total_bytes,
 ) -> Workspace:
     """Make the workspace in `folder`, which must not exist, from tars.
 

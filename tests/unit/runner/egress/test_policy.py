@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from firetrial_runner.egress.policy import Most, Network, Policy, Reach, RefusedError, Target
+from firetrial_kit.hosts import Network, Reach
+from firetrial_runner.egress.policy import Most, Policy, RefusedError, Target
 
 LISTED = Network(Reach.LISTED, ("good.example", "*.files.example", "git.example:22", "10.1.0.0/16"))
 OPEN = Network(Reach.OPEN, ("git.example:22",), ("paper.example/abs/1", "93.184.0.0/16"))

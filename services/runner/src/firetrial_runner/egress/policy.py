@@ -4,46 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 
 from firetrial_kit.errors import Fault
 from firetrial_kit.hosts import (
     PORTS,
     Address,
+    Network,
+    Reach,
     Rule,
     allowed,
     denied,
     literal,
     plain_name,
-    rule_faults,
     rules,
 )
 
 SETTING = "FIRETRIAL_RUNNER_NETWORK"
-
-
-class Reach(StrEnum):
-    GATEWAY = "gateway"  # nothing but the models
-    LISTED = "listed"
-    OPEN = "open"  # every public host, and what is listed
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """As a task asks for it; `denied` wins over the rest."""
-
-    reach: Reach = Reach.GATEWAY
-    hosts: tuple[str, ...] = ()
-    denied: tuple[str, ...] = ()
-
-    def faults(self, field: str) -> Iterator[Fault]:
-        """What is wrong with it by itself."""
-        yield from rule_faults(f"{field}.hosts", self.hosts, allowed)
-        yield from rule_faults(f"{field}.denied", self.denied, denied)
-        if self.reach is Reach.GATEWAY and self.hosts:
-            yield Fault(f"{field}.hosts", ", ".join(self.hosts), "must be empty, or the reach listed or open")
-        if self.reach is Reach.LISTED and not self.hosts:
-            yield Fault(f"{field}.hosts", "[]", "must name a host where the reach is listed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from firetrial_kit.errors import Fault
+from firetrial_kit.hosts import Network, Reach
 from firetrial_runner.egress.egress import Caps, Egress, Record
 from firetrial_runner.egress.outside import Outside
-from firetrial_runner.egress.policy import Most, Network, Policy, Reach
+from firetrial_runner.egress.policy import Most, Policy
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
 from firetrial_runner.wire import denied_hosts

@@ -40,8 +40,14 @@ def used_bytes(root: Path, stop_at: int) -> int:
     return total
 
 
+def free_bytes(root: Path) -> int:
+    """What the file system has left."""
+    about = os.statvfs(root)
+    return about.f_bfree * about.f_frsize
+
+
 async def until_worth_measuring(
-    root: Path, room: int, took_s: float, free: Callable[[Path], int] = lambda root: free_bytes(root)
+    root: Path, room: int, took_s: float, free: Callable[[Path], int] = free_bytes
 ) -> None:
     """Wait before a tree is measured again, which took `took_s` seconds and left room for `room` bytes.
 
@@ -55,12 +61,6 @@ async def until_worth_measuring(
         if before - await asyncio.to_thread(free, root) >= room:
             return
         await asyncio.sleep(_TICK_S)
-
-
-def free_bytes(root: Path) -> int:
-    """What the file system has left."""
-    about = os.statvfs(root)
-    return about.f_bfree * about.f_frsize
 
 
 def _blocks(entry: os.DirEntry[str]) -> int:
