@@ -58,7 +58,7 @@ test: .venv/.dev  ## run all tests
 	@$(BIN)/pytest
 
 test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is started for them (root, dockerd, debootstrap)
-	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/contract/test_sandbox_gateway.py tests/integration -k sandbox
+	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/contract/test_sandbox_gateway.py tests/integration -k "sandbox or (escapes and docker)"
 
 test-agents: .venv/.dev  ## the agents that ship, the real Codex, Claude Code and opencode from npm among them (840 MB, kept in ~/.cache/firetrial)
 	@FIRETRIAL_REQUIRE=npm,bwrap $(BIN)/pytest tests/integration/test_programs.py tests/integration/test_shipped_agents.py
