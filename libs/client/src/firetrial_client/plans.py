@@ -88,12 +88,15 @@ def make_plan(
     spending: Spending = FREE,
     at_once: int = 0,
     release: str = "",
+    gpus: int = 0,
+    gpu_memory: int = 0,
 ) -> Plan:
     """A plan for `agents` (ids); zero and empty leave a value to the services.
 
     `wall_time` is in seconds of the agent's process, `memory` in bytes; `judge` is "offline", "model", "" or
     what `make_judge` gives. `model` is what the agents use; `probe` is the one of them that answers from
-    memory; `at_once` bounds the runs at the same time. Raises INVALID for a judge that does not exist.
+    memory; `at_once` bounds the runs at the same time. `gpus` is how many GPUs a run has for itself, each of
+    at least `gpu_memory` bytes. Raises INVALID for a judge that does not exist.
     """
     config = make_judge(judge) if isinstance(judge, str) else judge
     limits = Limits(
@@ -101,6 +104,8 @@ def make_plan(
         model_tokens=spending.run_tokens,
         model_cost_usd=spending.run_usd,
         model_calls=spending.run_calls,
+        gpus=gpus,
+        gpu_memory_bytes=gpu_memory,
     )
     if wall_time:
         limits.wall_time.FromNanoseconds(round(wall_time * 1e9))

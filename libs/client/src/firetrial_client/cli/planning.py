@@ -44,6 +44,8 @@ class Wanted:
     run_max_calls: int = 0
     at_once: int = 0
     release: str = ""
+    gpus: int = 0
+    gpu_memory: int = 0
     request_id: str = ""
 
     @property
@@ -57,6 +59,8 @@ class Wanted:
             raise click.UsageError("--file goes with --agent-command; an agent's folder brings its own files")
         if self.judge == "offline" and (self.judge_model or self.judge_panel):
             raise click.UsageError("--judge offline takes no --judge-model and no --judge-panel")
+        if self.gpu_memory and not self.gpus:
+            raise click.UsageError("--gpu-memory is of each GPU: say how many by --gpus")
         if self.probe and not self.model:
             raise click.UsageError("--probe asks the agents' model: name it by --model")
 
@@ -90,6 +94,8 @@ class Wanted:
             ),
             at_once=self.at_once,
             release=self.release,
+            gpus=self.gpus,
+            gpu_memory=self.gpu_memory,
         )
 
 
@@ -140,6 +146,12 @@ _OPTIONS = (
         help="Limit of a run, like 90s, 10m or 1h30m.",
     ),
     click.option("--memory", type=SIZE, default=0, metavar="SIZE", help="Limit of a run, like 512M or 2G."),
+    click.option(
+        "--gpus", type=click.IntRange(0, 64), default=0, metavar="N", help="GPUs that a run has for itself."
+    ),
+    click.option(
+        "--gpu-memory", type=SIZE, default=0, metavar="SIZE", help="What each has at least, like 40G."
+    ),
     click.option("--pool", default="", help="The runners that take the runs."),
     click.option(
         "--max-tasks",

@@ -50,7 +50,7 @@ def show_runs(found: Sequence[Run]) -> None:
                 run.attempt,
                 "superseded" if run.superseded else state_of(run),
                 _wall_time(run),
-                run.reason,
+                run.reason or (f"waits for {run.waiting_for}" if run.waiting_for else ""),
             )
             for run in found
         ),
@@ -61,6 +61,18 @@ def _wall_time(run: Run) -> str:
     if not run.usage.HasField("wall_time"):
         return ""
     return format_duration(run.usage.wall_time.ToNanoseconds() / 1e9)
+
+
+def _gpu_time(run: Run) -> str:
+    usage = run.usage
+    if not usage.gpu_time.ToNanoseconds():
+        return ""
+    told = format_duration(usage.gpu_time.ToNanoseconds() / 1e9)
+    if usage.HasField("gpu_utilisation"):
+        told += f", {usage.gpu_utilisation:.0%} of it in use"
+    if usage.HasField("max_gpu_memory_bytes"):
+        told += f", {format_size(usage.max_gpu_memory_bytes)} at most"
+    return told
 
 
 @runs.command("show")
@@ -109,6 +121,7 @@ def _facts(run: Run) -> list[tuple[str, object]]:
         ("attempt", f"{run.attempt}{' (another followed)' if run.superseded else ''}"),
         ("state", state_of(run)),
         ("reason", run.reason),
+        ("waits for", run.waiting_for),
         ("made", word(Provenance, run.provenance) if run.provenance > Provenance.PROVENANCE_HERE else ""),
         ("lacking", ", ".join(run.lacking)),
         ("exit", how),
@@ -116,6 +129,7 @@ def _facts(run: Run) -> list[tuple[str, object]]:
         ("ended", when(run.ended_at)),
         ("wall time", _wall_time(run)),
         ("memory", format_size(usage.max_rss_bytes) if usage.max_rss_bytes else ""),
+        ("GPU time", _gpu_time(run)),
         ("output", format_size(usage.output_bytes) if run.HasField("usage") else ""),
         ("steps", usage.steps or ""),
         ("cost", f"${usage.cost_usd:.4f}" if usage.HasField("cost_usd") else ""),
