@@ -69,6 +69,23 @@ def test_a_printed_literal_is_told_with_both_steps() -> None:
     assert found.count(Trace.UNTRACED) == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "traced"),
+    [("p < 0.05", True), ("p < .001", False), ("p > 0.05", True), ("p > 0.5", False), ("p ≤ 0.01", True)],
+)
+def test_bounds_of_p_values(told: str, traced: bool) -> None:
+    steps = run("python t.py", "order p=0.0081\nlength p-value: 0.31")
+    found = check(f"The difference is as expected ({told}).", steps)
+    assert (found.numbers[0].trace is Trace.TRACED) is traced
+
+
+def test_a_long_line_is_quoted_around_the_number() -> None:
+    steps = run("python a.py", "x " * 5000 + "accuracy 0.8713 " + "y " * 5000)
+    (number,) = check("The accuracy is 0.871.", steps).numbers
+    assert "accuracy 0.8713" in number.citations[0].quote
+    assert len(number.citations[0].quote) <= 200
+
+
 def test_a_number_that_was_measured_first_may_be_copied_later() -> None:
     steps = run("python m.py", "accuracy: 0.8713") + edit("plot.py", "plt.bar([0.8713])")
     steps += run("python plot.py", "accuracy: 0.8713")

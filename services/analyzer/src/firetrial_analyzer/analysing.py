@@ -143,7 +143,7 @@ class Analysing:
         check = material.check
         if check is None:
             return None
-        check.end_of_steps()
+        await asyncio.to_thread(check.end_of_steps)
         check.not_read(material.trajectory.lost)
         if left.artifacts:
             try:

@@ -95,9 +95,13 @@ class Numbers:
         return bare
 
     def _bound(self, item: Quantity, target: Target, bare: NumberTrace) -> NumberTrace:
-        """ "p < x" holds where a test printed a p that is."""
-        under = sorted((p for p in self._tracer.p_values if p.value <= item.value), key=lambda p: -p.value)
-        return _traced(bare, under[:1] or target.labelled)
+        """Where a test printed a p-value on this side of the bound."""
+        above = self._text[max(0, item.start - 3) : item.start].rstrip(" =")[-1:] in (">", "≥")
+        found = [
+            p for p in self._tracer.p_values if (p.value >= item.value if above else p.value <= item.value)
+        ]
+        nearest = sorted(found, key=lambda p: abs(p.value - item.value))
+        return _traced(bare, nearest[:1] or target.labelled)
 
     def _places(self, target: Target) -> list[Place]:
         if places := target.places or self._with_a_neighbour(target):
@@ -114,14 +118,14 @@ class Numbers:
     def _with_a_neighbour(self, target: Target) -> list[Place]:
         """Where it stands in one line with a number that it stands beside: "0.71 ± 0.02"."""
         start = target.quantity.start
-        lines = {
-            (place.file, place.step, place.line)
+        rows = {
+            place.row
             for other in self._tracer.targets.values()
             if other is not target and abs(other.quantity.start - start) < _NEIGHBOUR
             for place in other.labelled
         }
         found = (*target.bare, *target.named)
-        return [place for place in found if (place.file, place.step, place.line) in lines]
+        return [place for place in found if place.row in rows]
 
     def _is_given(self, target: Target) -> bool:
         setting = target.quantity.sort is Sort.SETTING or target.quantity.pair >= 0

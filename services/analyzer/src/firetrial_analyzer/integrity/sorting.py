@@ -53,7 +53,7 @@ _SETTING_AFTER = re.compile(
     r"|vignettes|scenarios|documents|positions|responses|patients|calls|runs|seeds|epochs|shots|rounds|tasks"
     r"|datasets|models|conditions|repeats|repetitions|controls|participants|annotators|transcripts|generations)\b"
 )
-_BOUND = re.compile(r"\b[pP](?:[-\s]?values?)?s?\s?(?:all\s)?[<≤]=?\s?$")
+_BOUND = re.compile(r"\b[pP](?:[-\s]?values?)?s?\s?(?:all\s)?[<≤>≥]=?\s?$")
 
 
 # Of an interval or a test: "95% CI".

@@ -18,7 +18,7 @@ from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import MOST, Quantity, count, quantities
 from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, Way, admissible
 from firetrial_analyzer.integrity.sorting import Sort
-from firetrial_analyzer.taxonomy.steps import Citation, cite
+from firetrial_analyzer.taxonomy.steps import MAX_QUOTE, Citation, cite
 
 # Without a word in common, a place is believed where a made-up number would fit as seldom as this; it has to
 # be more seldom where the place has words of its own, and so is about something else.
@@ -46,18 +46,16 @@ _CONVENTIONAL = frozenset({0.05, 0.95, 0.25, 0.75, 0.99, 0.01, 1.96})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a number was found: its step (0 in a file), its value in the unit of the conclusion's number."""
+    """Where a number was found, and its value in the unit of the conclusion's number.
+
+    `row` counts the lines of all passages; `citation` is None in a file.
+    """
 
     step: int
-    line: str
-    start: int
+    row: int
     value: float
+    citation: Citation | None
     file: str = ""
-
-    @property
-    def citation(self) -> Citation | None:
-        low = 0 if len(self.line) <= 200 else max(0, self.start - 80)
-        return cite(self.step, self.line[low : low + 200]) if self.step else None
 
 
 @dataclass(slots=True)
@@ -114,6 +112,7 @@ class Tracer:
         self._wanted = _wanted(self._open)
         self._batch: list[Numbers] = []
         self._size = 0
+        self._rows = 0
 
     def see(self, passage: Passage) -> None:
         """Take the next passage of the run."""
@@ -132,20 +131,20 @@ class Tracer:
             if any(target.settled for target in self._open):
                 self._open = [target for target in self._open if not target.settled]
                 self._wanted = _wanted(self._open)
+        self._rows += len(passage.lines)
 
     def end(self) -> None:
         """Nothing more comes."""
         self._flush()
 
     def _look(self, passage: Passage, text: Text, found: Found) -> None:
-        line = text.lines[found.line]
         words: frozenset[str] | None = None
         for target in self._open:
             full = len(target.in_code) >= _MOST_IN_CODE if passage.code else target.settled
             value = None if full else _fits(target, found)
             if value is None:
                 continue
-            place = Place(line.step, line.text, found.start, value, passage.file)
+            place = self._place(passage, text, found.line, found.start, value)
             words = _words(text, found) if words is None else words
             if passage.code:
                 target.in_code.append((place, words, found.half))
@@ -167,10 +166,15 @@ class Tracer:
         if not self._bounds or len(self.p_values) >= _MOST_P_VALUES:
             return
         for match in _P_VALUE.finditer(text.whole):
-            number = bisect_right(text.begins, match.start()) - 1
-            line = text.lines[number]
-            start = match.start() - text.begins[number]
-            self.p_values.append(Place(line.step, line.text, start, float(match[1]), passage.file))
+            line = bisect_right(text.begins, match.start()) - 1
+            start = match.start() - text.begins[line]
+            self.p_values.append(self._place(passage, text, line, start, float(match[1])))
+
+    def _place(self, passage: Passage, text: Text, line: int, start: int, value: float) -> Place:
+        shown = text.lines[line]
+        low = 0 if len(shown.text) <= MAX_QUOTE else max(0, start - MAX_QUOTE // 2)
+        quote = cite(shown.step, shown.text[low : low + MAX_QUOTE]) if shown.step else None
+        return Place(shown.step, self._rows + line, value, quote, passage.file)
 
     def _count(self, numbers: Numbers) -> None:
         self._batch.append(numbers)
