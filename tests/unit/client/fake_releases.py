@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from firetrial.analyzer.v1 import analyzer_service_pb2 as analyzer
-from firetrial.analyzer.v1 import analyzer_service_pb2_grpc, contamination_pb2, release_pb2
+from firetrial.analyzer.v1 import analyzer_service_pb2_grpc, contamination_pb2, process_pb2, release_pb2
 
 _ENTRY = {
     "rank": 1, "agent": "a@1\x1b[31m", "model": "m", "provenance": "self_reported", "made_by": "A Lab",
@@ -47,8 +47,20 @@ class FakeReleases(analyzer_service_pb2_grpc.AnalyzerServiceServicer):
         yield analyzer.ExportLeaderboardResponse(chunk=body[:10])
         yield analyzer.ExportLeaderboardResponse(chunk=body[10:])
 
+    def GetProcessMetrics(self, request: Any, context: Any) -> Any:
+        found = process_pb2.ProcessMetrics(run_id=request.run_id, steps=7, step_success_rate=0.5)
+        return analyzer.GetProcessMetricsResponse(metrics=found)
+
     def GetContamination(self, request: Any, context: Any) -> Any:
-        found = contamination_pb2.Contamination(experiment_id=request.experiment_id)
+        cells = [contamination_pb2.Cell(difficulty="easy", published="before", tasks=2, mean=0.5, std=0.25)]
+        cells.append(contamination_pb2.Cell(difficulty="easy", published="after"))
+        agent = contamination_pb2.ModelContamination(
+            agent_id="a@1", model="m", cells=cells, verdict="too_few_data", reason="2 tasks before."
+        )
+        beside = contamination_pb2.Probe(task_id="t-1", agent_id="a@1", agent_f1=0.5, agent_runs=1)
+        found = contamination_pb2.Contamination(
+            experiment_id=request.experiment_id, models=[agent], probes=[beside]
+        )
         return analyzer.GetContaminationResponse(contamination=found)
 
     def ExportTrajectories(self, request: Any, context: Any) -> Any:

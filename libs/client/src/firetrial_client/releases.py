@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial.analyzer.v1.analyzer_service_pb2_grpc import AnalyzerServiceStub
 from firetrial.analyzer.v1.contamination_pb2 import Contamination
+from firetrial.analyzer.v1.process_pb2 import ProcessMetrics
 from firetrial.analyzer.v1.release_pb2 import Release
 from firetrial.plan.v1.plan_pb2 import JudgeConfig
 from firetrial_client.errors import Fault, invalid
@@ -68,6 +69,11 @@ class ReleaseCalls(JudgementCalls):
         return self._pages(
             "analyzer", lambda: self._releasing.ListReleases, pb.ListReleasesRequest(), "releases"
         )
+
+    async def get_process_metrics(self, run_id: str) -> ProcessMetrics:
+        """How a run explored and improved; what is undefined for it is unset. Raises NOT_FOUND."""
+        request = pb.GetProcessMetricsRequest(run_id=run_id)
+        return (await self._one("analyzer", lambda: self._releasing.GetProcessMetrics, request)).metrics
 
     async def get_contamination(self, experiment_id: str) -> Contamination:
         """Whether the scores of an experiment look remembered, and what a probe knew. Raises NOT_FOUND."""

@@ -139,6 +139,7 @@ class Firetrial:
     create_release = _single(AsyncFiretrial.create_release)
     get_release = _single(AsyncFiretrial.get_release)
     list_releases = _stream(AsyncFiretrial.list_releases)
+    get_process_metrics = _single(AsyncFiretrial.get_process_metrics)
     get_contamination = _single(AsyncFiretrial.get_contamination)
     leaderboard = _single(AsyncFiretrial.leaderboard)
     episodes = _stream(AsyncFiretrial.episodes)

@@ -40,11 +40,11 @@ def _mask(_: object, __: str, event: MutableMapping[str, Any]) -> MutableMapping
     return event
 
 
-def _hide(_: object, __: str, line: str) -> str:
+def _hide(_: object, __: str, line: Any) -> str:
     """The rendered line, for secrets that lie deeper in it."""
     for secret in _hidden:
         line = line.replace(secret, MASK)
-    return line
+    return str(line)
 
 
 def configure(level: str = "info", stream: TextIO | None = None) -> None:

@@ -61,3 +61,18 @@ def test_what_is_asked_wrongly_is_refused_before_it_is_sent(server: Server) -> N
             client.leaderboard()
         with pytest.raises(FiretrialError, match="'xml'"):
             list(client.episodes("e-1", "xml"))
+
+
+def test_what_looks_remembered_is_told_with_its_reason(firetrial: Call, answer: Any) -> None:
+    shown = firetrial("contamination", "e-1").output
+    assert "a@1 with m (an unknown cutoff): too few data. 2 tasks before." in shown
+    assert "  easy        before     2      0.500    0.250" in shown
+    assert "  easy        after      0      –        –" in shown
+    assert "t-1   a@1    0.500  –" in shown
+    assert answer("contamination", "e-1")["models"][0]["verdict"] == "too_few_data"
+
+
+def test_a_runs_process_shows_what_is_defined(firetrial: Call, answer: Any) -> None:
+    shown = firetrial("process", "r-1").output.splitlines()
+    assert [line.split()[-1] for line in shown] == ["r-1", "7", "0.5"]
+    assert answer("process", "r-1")["step_success_rate"] == 0.5
