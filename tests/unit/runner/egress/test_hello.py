@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_runner.egress.hello import MOST, Hello, NotTlsError, read
+from firetrial_runner.egress.hello import MOST, Hello, Hellos, NotTlsError
 
 
 def hello(name: str | None) -> bytes:
@@ -21,6 +21,11 @@ def hello(name: str | None) -> bytes:
     with pytest.raises(ssl.SSLWantReadError):
         context.wrap_bio(incoming, outgoing, server_hostname=name).do_handshake()
     return outgoing.read()
+
+
+def read(data: bytes) -> Hello | None:
+    """The first of what is said."""
+    return next(iter(Hellos().feed(data)), None)
 
 
 def made(*extensions: tuple[int, bytes]) -> bytes:
@@ -72,6 +77,23 @@ def test_two_names_are_none() -> None:
 def test_what_is_no_tls(said: bytes) -> None:
     with pytest.raises(NotTlsError):
         read(said)
+
+
+def test_a_second_hello_is_heard() -> None:
+    first, second = made(named(b"good.example")), made(named(b"paper.example"))
+    change_cipher = b"\x14\x03\x03\x00\x01\x01"
+    listening = Hellos()
+    assert [said.host for said in listening.feed(first + change_cipher + second[:30])] == ["good.example"]
+    assert [said.host for said in listening.feed(second[30:])] == ["paper.example"]
+    assert [said.host for said in Hellos().feed(first + second)] == ["good.example", "paper.example"]
+
+
+def test_what_is_encrypted_is_not_listened_to() -> None:
+    whole = made(named(b"good.example"))
+    for follows in (b"\x17\x03\x03\x00\x01x", b"\x16\x03\x03\x00\x05\x10\x00\x00\x01x"):
+        listening = Hellos()
+        assert len(listening.feed(whole + follows)) == 1
+        assert listening.feed(b"anything" * MOST) == []
 
 
 def test_it_has_an_end() -> None:

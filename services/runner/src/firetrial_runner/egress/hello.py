@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 MOST = 64 * 1024
 """Bytes of a ClientHello: it names keys and groups, and is far shorter."""
-_HANDSHAKE, _CLIENT_HELLO = 22, 1
+_CHANGE_CIPHER, _ALERT, _HANDSHAKE = 20, 21, 22
+_CLIENT_HELLO, _MAJOR, _HEAD = 1, 3, 5
 _SERVER_NAME, _ENCRYPTED_HELLO = 0, 0xFE0D
 
 
@@ -22,37 +24,57 @@ class Hello:
     hidden: bool
 
 
-def read(data: bytes) -> Hello | None:
-    """What a client says first; None where more is to come. Raises NotTlsError."""
-    if len(data) > MOST:
-        raise NotTlsError("a ClientHello of too many bytes")
-    message = _handshake(data)
-    if message and message[0] != _CLIENT_HELLO:
-        raise NotTlsError("it does not begin with a ClientHello")
-    length = int.from_bytes(message[1:4], "big")
-    if len(message) < 4 or len(message) < 4 + length:
-        return None
-    return _hello(_Bytes(message[4 : 4 + length]))
+class Hellos:
+    """Reads what a client says in plain: one ClientHello, and a second where it is asked to say it again."""
 
+    def __init__(self) -> None:
+        self._data = self._message = b""
+        self._began = self._over = False
 
-def _handshake(data: bytes) -> bytes:
-    """The payload of the handshake records that are whole."""
-    found, at = b"", 0
-    while at < len(data):
-        if data[at] != _HANDSHAKE or (len(data) > at + 1 and data[at + 1] != 3):
+    def feed(self, data: bytes) -> list[Hello]:
+        """Each ClientHello that is whole now. Raises NotTlsError."""
+        if self._over:
+            return []
+        self._data += data
+        found: list[Hello] = []
+        while len(self._data) >= _HEAD and not self._ends():
+            length = _HEAD + int.from_bytes(self._data[3:_HEAD], "big")
+            if len(self._data) < length:
+                break
+            kind, payload = self._data[0], self._data[_HEAD:length]
+            self._data = self._data[length:]
+            if kind == _HANDSHAKE:
+                self._message += payload
+                found += self._hellos()
+        if len(self._data) + len(self._message) > MOST:
+            raise NotTlsError("a ClientHello of too many bytes")
+        return found
+
+    def _ends(self) -> bool:
+        """Whether the next record is none of these. Raises NotTlsError where it should be the first."""
+        if not self._began and (self._data[0] != _HANDSHAKE or self._data[1] != _MAJOR):
             raise NotTlsError("it is not TLS")
-        length = int.from_bytes(data[at + 3 : at + 5], "big")
-        if len(data) < at + 5 + length:
-            break
-        found += data[at + 5 : at + 5 + length]
-        at += 5 + length
-        if _whole(found):
-            break
-    return found
+        if self._data[0] not in {_CHANGE_CIPHER, _ALERT, _HANDSHAKE}:
+            self._end()
+        return self._over
 
+    def _end(self) -> None:
+        """What follows is encrypted, or of another stage."""
+        self._over, self._data, self._message = True, b"", b""
 
-def _whole(message: bytes) -> bool:
-    return len(message) >= 4 and len(message) >= 4 + int.from_bytes(message[1:4], "big")
+    def _hellos(self) -> Iterator[Hello]:
+        while len(self._message) >= 4:
+            if self._message[0] != _CLIENT_HELLO or self._message[1]:
+                if not self._began:
+                    raise NotTlsError("it does not begin with a ClientHello")
+                self._end()
+                return
+            length = 4 + int.from_bytes(self._message[1:4], "big")
+            if len(self._message) < length:
+                return
+            yield _hello(_Bytes(self._message[4:length]))
+            self._began = True
+            self._message = self._message[length:]
 
 
 class _Bytes:

@@ -54,6 +54,7 @@ class Connection:
         self._reader, self._writer = inner
         self._policy, self._reach, self._spend = policy, reach, spend
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_PIECE)
+        self._hellos = hello.Hellos()
         self._outer: asyncio.StreamWriter | None = None
 
     async def conduct(self) -> None:
@@ -127,8 +128,13 @@ class Connection:
             await self._writer.drain()
             raise
         await self._out(writer, first)
+
+        async def out(writer: asyncio.StreamWriter, data: bytes) -> None:
+            self._listen(data, target)
+            await self._out(writer, data)
+
         pumps = [
-            asyncio.create_task(self._pump(self._reader, writer, self._out)),
+            asyncio.create_task(self._pump(self._reader, writer, out)),
             asyncio.create_task(self._pump(reader, self._writer, self._back)),
         ]
         try:
@@ -141,18 +147,27 @@ class Connection:
     async def _first_words(self, target: Target) -> bytes:
         """A ClientHello that names the target. Raises RefusedError."""
         data, _ = self._http.trailing_data
+        heard = self._listen(data, target)
         try:
             async with asyncio.timeout(_HEAD_S):
-                while (said := hello.read(data)) is None:
+                while not heard:
                     if not (more := await self._reader.read(_PIECE)):
                         raise RefusedError("the tunnel was closed before it said where it leads")
                     data += more
-        except hello.NotTlsError as error:
-            raise RefusedError(f"a tunnel carries TLS: {error}") from error
+                    heard = self._listen(more, target)
         except TimeoutError as error:
             raise RefusedError("the tunnel did not say where it leads") from error
-        self._check(said, target)
         return data
+
+    def _listen(self, data: bytes, target: Target) -> bool:
+        """Whether it says where it leads. Raises RefusedError where that is not its target."""
+        try:
+            heard = self._hellos.feed(data)
+        except hello.NotTlsError as error:
+            raise RefusedError(f"a tunnel carries TLS: {error}") from error
+        for said in heard:
+            self._check(said, target)
+        return bool(heard)
 
     def _check(self, said: hello.Hello, target: Target) -> None:
         wanted = "" if literal(target.host) else plain_name(target.host)
