@@ -84,12 +84,11 @@ async def test_one_whose_devices_are_in_use_waits_for_them(tmp_path: Path) -> No
     inventory.readings = {GPU: Reading(0.8, 3 * GIB)}
 
     async def compute(inside: Inside) -> int:
-        world.gpus.note(inventory.look())
+        here.gpus.note(inventory.look())
         return await PROGRAMS["conclude"](inside)
 
-    world = World(
-        tmp_path / "work", inventory=inventory, sandbox=FakeSandbox({**PROGRAMS, "conclude": compute})
-    )
+    sandbox = FakeSandbox({**PROGRAMS, "conclude": compute})
+    here = world = World(tmp_path / "work", inventory=inventory, sandbox=sandbox)
     (sleeping,) = await submit(world, plan_pb2.Limits(gpus=1), "sleep")
     (run,) = await submit(world, plan_pb2.Limits(gpus=1))
     first, second = work(world)

@@ -22,6 +22,7 @@ from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, Yield
 from firetrial_runner.sandbox.port import Termination
+from firetrial_runner.turn_taking import TurnTaking
 from firetrial_runner.wire import result_to_domain, result_to_json
 
 _IN_USE_S, _LACKING_S = 5.0, 15.0
@@ -51,6 +52,11 @@ class Dispatch:
     attempt: Attempt
     gpus: Gpus
 
+    @property
+    def turns(self) -> TurnTaking:
+        """Which runs of an experiment may go."""
+        return TurnTaking(self.books, self.announce)
+
     async def take(self, record: RunRecord) -> None:
         """Run it, or finish what another left of it, or say again what came of it.
 
@@ -66,11 +72,14 @@ class Dispatch:
             await self._equip(run)
 
     async def request(self, run: Run, slip: str) -> None:
-        """Queue a run, unless it is there, and announce it."""
+        """Queue a run, unless it is there, and announce it, unless it is to wait for its turn."""
         record = RunRecord(run, slip)
+        held = await self.turns.hold(record)
+        record = replace(record, run=replace(run, waiting_for=held))
         if not await self.books.runs.create(run.id, record):
             record = await self.books.runs.get(run.id)
-        await self.announce.requested(record)
+        if not held:
+            await self.announce.requested(record)
 
     async def cancel(self, run_id: str) -> RunRecord:
         """A queued run ends at once, a running one soon. Raises NOT_FOUND."""
@@ -122,7 +131,11 @@ class Dispatch:
     async def tell(self, record: RunRecord) -> None:
         """Say what came of a run, and ask for the next attempt where one follows."""
         if record.run.superseded:
-            await self.request(runs.next_attempt(record.run, self.clock.now()), record.slip)
+            after = runs.next_attempt(record.run, self.clock.now())
+            await self.request(after, record.slip)
+            await self.turns.hand_on(record, after.id)
+        else:
+            await self.turns.end(record)
         await self.announce.finished(record)
 
     async def _result(self, record: RunRecord) -> Run | None:

@@ -20,10 +20,17 @@ DEFAULT_ATTEMPTS = 3
 MAX_RUNS = 20_000
 MAX_TASKS = 2_000
 MAX_AGENTS = 100
+MAX_AT_ONCE = 5_000
 _POOL = re.compile(r"[a-z0-9-]{1,32}")
 _REQUEST = re.compile(r"[A-Za-z0-9_-]{0,64}")
 # Ids become keys of state and objects.
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+
+_RANGES = (  # of a plan, with the least as it is told: what a request leaves at 0 has its value by then
+    ("repeats", 1, "1", MAX_REPEATS),
+    ("max_attempts", 1, f"0 ({DEFAULT_ATTEMPTS})", MAX_ATTEMPTS),
+    ("at_once", 0, "0 (as many as fit)", MAX_AT_ONCE),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,7 @@ class Plan:
     max_attempts: int = DEFAULT_ATTEMPTS
     model: str = ""
     denied_hosts: tuple[str, ...] = ()
+    at_once: int = 0
 
     def faults(self, known: Collection[str], most: Allowance = MOST) -> Iterator[Fault]:
         """Everything that is wrong; `known` are the ids of the agents there are."""
@@ -50,12 +58,11 @@ class Plan:
                 yield Fault(field, agent, f"must be an agent that was submitted: {_told(known)}")
             if self.agents.index(agent) != index:
                 yield Fault(field, agent, "must be there once; ask for repeats instead")
-        if not 1 <= self.repeats <= MAX_REPEATS:
-            yield Fault("plan.repeats", str(self.repeats), f"must be 1 to {MAX_REPEATS}")
+        for name, least, told, top in _RANGES:
+            if not least <= (value := getattr(self, name)) <= top:
+                yield Fault(f"plan.{name}", str(value), f"must be {told} to {top}")
         if not _POOL.fullmatch(self.pool):
             yield Fault("plan.pool", self.pool, f"must match {_POOL.pattern}")
-        if not 1 <= self.max_attempts <= MAX_ATTEMPTS:
-            yield Fault("plan.max_attempts", str(self.max_attempts), f"must be 0 (3) to {MAX_ATTEMPTS}")
         if len(self.model) > 256:
             yield Fault("plan.model", self.model, "must be at most 256 characters")
         yield from rule_faults("plan.denied_hosts", self.denied_hosts, denied)
@@ -118,6 +125,17 @@ def expand(experiment: str, task_ids: Iterable[str], plan: Plan, now: datetime) 
         for agent in plan.agents
         for repeat in range(1, plan.repeats + 1)
     ]
+
+
+def first_run(experiment: Experiment, plan: Plan, place: int) -> str | None:
+    """The id of the first attempt at the slot at a place, from 0, in the experiment's order; None past it."""
+    tasks, agents = experiment.task_ids, plan.agents
+    at, repeat = divmod(place, plan.repeats)
+    task, agent = divmod(at, len(agents))
+    if task >= len(tasks):
+        return None
+    slot = Slot(experiment.id, tasks[task], agents[agent], plan.model, plan.limits, repeat + 1)
+    return slot.run_id(1)
 
 
 def attempts(first: Run) -> list[str]:

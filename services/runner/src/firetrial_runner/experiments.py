@@ -31,7 +31,7 @@ from firetrial_runner.needs import Needs
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import Run, Slot
 from firetrial_runner.task import Task
-from firetrial_runner.wire import plan_to_domain, slip_to_domain
+from firetrial_runner.wire import experiment_plan, plan_to_domain, slip_to_domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +188,13 @@ class Experiments:
             await self.dispatch.request(run, told)
             if experiment.cancel_requested:
                 await self.dispatch.cancel(run.id)
+        await self.dispatch.turns.fill(experiment.id)
 
     async def _runnable(self) -> list[str]:
         return [id_ for id_ in await self.books.agents.ids() if not is_elsewhere(id_)]
 
     def _first(self, experiment: Experiment) -> list[Run]:
-        plan = plan_to_domain(plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)))
+        plan = experiment_plan(experiment)
         return expand(experiment.id, experiment.task_ids, plan, experiment.submitted_at)
 
     async def _check_needs(self, plan: Plan, task_ids: Iterable[str]) -> None:

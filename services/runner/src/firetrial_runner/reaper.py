@@ -58,6 +58,7 @@ class Reaper:
         await self._end_runs(dead)
         for lease in dead:
             self.presence.forget(lease)
+        await self.dispatch.turns.sweep()
 
     def _remove_folders(self, lease: str) -> None:
         for folder in self.work_dir.glob(f"*.{lease}"):

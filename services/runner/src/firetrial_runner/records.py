@@ -13,6 +13,7 @@ from firetrial_runner.experiment import Experiment
 from firetrial_runner.gateway.account import Account
 from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.run import Run
+from firetrial_runner.turns import Turns
 
 _AT_ONCE = 32
 
@@ -33,6 +34,7 @@ class Books:
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
         self.accounts: Records[Account] = Records(state, "account", Account)
         self.offers: Records[Offers] = Records(state, "offers", Offers)
+        self.turns: Records[Turns] = Records(state, "turns", Turns)
         self.runs: Records[RunRecord] = Records(state, "run", RunRecord)
 
     async def change_run(self, run_id: str, change: Callable[[Run], Run | None]) -> RunRecord:

@@ -109,6 +109,7 @@ def plan_to_domain(plan: plan_pb2.Plan) -> Plan:
         max_attempts=plan.max_attempts or DEFAULT_ATTEMPTS,
         model=plan.model,
         denied_hosts=tuple(plan.denied_hosts),
+        at_once=plan.at_once,
     )
 
 
@@ -159,9 +160,19 @@ def cost_cap(slip: str) -> float | None:
     return plan.max_cost_usd if plan.HasField("max_cost_usd") else None
 
 
+def at_once(slip: str) -> int:
+    """Runs of the experiment of a slip that may run at the same time; 0 for no bound."""
+    return slip_to_wire(slip).plan.at_once
+
+
 def denied_hosts(slip: str) -> tuple[str, ...]:
     """What the plan of a slip denies to all runs."""
     return tuple(slip_to_wire(slip).plan.denied_hosts)
+
+
+def experiment_plan(experiment: Experiment) -> Plan:
+    """What the runner has to know of its plan."""
+    return plan_to_domain(plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)))
 
 
 def experiment_to_wire(experiment: Experiment, counts: dict[str, int], *, ended: bool) -> run_pb2.Experiment:
