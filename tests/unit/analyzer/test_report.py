@@ -5,6 +5,7 @@ import pytest
 
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.compose import build
+from firetrial_analyzer.integrity.findings import Integrity
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.render.document import from_json, json_text
 from firetrial_analyzer.render.page import html
@@ -149,3 +150,24 @@ def test_a_probe_is_shown_beside_the_others_and_compared_with_none() -> None:
 
 def test_where_no_model_is_used_nothing_can_be_remembered() -> None:
     assert build(sample.experiment(), sample.runs()).memory is None
+
+
+def test_repeats_that_printed_the_same_are_counted_among_the_findings() -> None:
+    def told(agent: str, repeat: int, fingerprint: str) -> AnalysedRun:
+        run = sample.outcome(agent, repeat, Outcome.SCORED, f1=0.5)
+        return AnalysedRun(run, integrity=Integrity((), (), complete=True, fingerprint=fingerprint))
+
+    same, other = f"{'a' * 16}:", f"{'b' * 16}:"
+    runs = [
+        told("a", 1, same),
+        told("a", 2, same),
+        told("a", 3, other),
+        told("b", 1, same),
+        told("b", 2, ":"),
+    ]
+    report = build(Experiment(sample.EXPERIMENT, (Task(sample.TASK),), 6, ("a", "b"), 3), runs)
+    first, second = sorted(report.agents, key=lambda agent: agent.agent)
+    assert first.integrity is not None
+    assert first.integrity.findings == (("identical_outputs", 2),)
+    assert second.integrity is not None
+    assert second.integrity.findings == ()

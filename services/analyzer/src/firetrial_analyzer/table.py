@@ -6,7 +6,7 @@ the runs are grouped by columns, and the same formulas are given the groups. A t
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +16,7 @@ from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, MISSED, NUMBERS, 
 from firetrial_analyzer.components import Judged
 from firetrial_analyzer.cost import AgentCost, Figures, from_figures
 from firetrial_analyzer.distributions import Errors
+from firetrial_analyzer.integrity.fingerprint import identical
 from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
 from firetrial_analyzer.scores import Cell
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy
@@ -177,12 +178,16 @@ def _missed(type_: str) -> pl.Expr:
 
 
 def finding_counts(ended: pl.DataFrame) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Agent → (finding, runs that have it), by name."""
+    """Agent → (finding, runs that have it), by name; those of each run, and what repeats share."""
     named = ended.select("agent", name="integrity_findings").explode("name").drop_nulls("name")
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for agent, name, runs in named.group_by("agent", "name").len().sort("agent", "name").iter_rows():
-        found[agent].append((name, runs))
-    return {agent: tuple(names) for agent, names in found.items()}
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for agent, name, runs in named.group_by("agent", "name").len().iter_rows():
+        found[agent][name] += runs
+    told = ended.drop_nulls("fingerprint").group_by("task", "agent").agg("run_id", "fingerprint")
+    for _, agent, runs, prints in told.iter_rows():
+        for finding in identical(dict(zip(runs, prints, strict=True))).values():
+            found[agent][finding.name] += 1
+    return {agent: tuple(sorted(names.items())) for agent, names in found.items()}
 
 
 def judges(ended: pl.DataFrame) -> list[dict[str, Any]]:
