@@ -184,7 +184,7 @@ class Connection:
     async def _pass_on(self, request: h11.Request, target: Target) -> None:
         reader, writer = await self._open(target)
         upstream = h11.Connection(h11.CLIENT)
-        await self._out(writer, upstream.send(_onward(request, target)) or b"")
+        await self._out(writer, upstream.send(onward(request, target)) or b"")
         while isinstance(event := await self._body_event(), h11.Data):
             await self._out(writer, upstream.send(event) or b"")
         await self._out(writer, upstream.send(h11.EndOfMessage()) or b"")
@@ -260,13 +260,14 @@ def asked(method: bytes, target: bytes) -> Target:
     return Target(url.hostname, port, url.path or "/")
 
 
-def _onward(request: h11.Request, target: Target) -> h11.Request:
+def onward(request: h11.Request, target: Target) -> h11.Request:
     """The request as its host is asked it."""
     url = urlsplit(request.target.decode("latin-1"))
     where = f"[{target.host}]" if ":" in target.host else target.host
     host = where if target.port == 80 else f"{where}:{target.port}"
     chunked = any(name == b"transfer-encoding" for name, _ in request.headers)
-    headers = [(name, value) for name, value in request.headers if name not in _HOP]
+    left_out = _HOP | {b"content-length"} if chunked else _HOP  # both would be two lengths of one body
+    headers = [(name, value) for name, value in request.headers if name not in left_out]
     headers += [(b"host", host.encode()), (b"connection", b"close")]
     headers += [(b"transfer-encoding", b"chunked")] if chunked else []
     path = target.path + (f"?{url.query}" if url.query else "")
