@@ -27,6 +27,7 @@ def test_every_bad_variable_at_once() -> None:
         "FIRETRIAL_RUNNER_POOL": "GPU pool",
         "FIRETRIAL_SLOTS": "0",
         "FIRETRIAL_RUNNER_SANDBOX": "vm",
+        "FIRETRIAL_RUNNER_NETWORK": "open, a b",
     }
     with pytest.raises(SettingsError) as caught:
         RunnerSettings.from_env(environ, "runner")
