@@ -178,7 +178,7 @@ class Connection:
         self.visit.host = _shown(said.host)
         if said.host:
             self._policy.check(Target(said.host, target.port))
-        named = said.host[:253] or "no host"
+        named = _shown(said.host) or "no host"
         raise RefusedError(f"a tunnel must name {target.host[:253]} in its first words, and not {named}")
 
     async def _pass_on(self, request: h11.Request, target: Target) -> None:
