@@ -64,7 +64,9 @@ def _studied(environ: Mapping[str, str], name: str, out: str) -> int:
 
 
 def _firetrial(environ: Mapping[str, str], *words: str) -> str:
-    done = subprocess.run([FIRETRIAL, *words], env=environ, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([FIRETRIAL, *words], env=environ, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"firetrial {words[0]} ended with {done.returncode}: {done.stdout}")
     return done.stdout
 
 

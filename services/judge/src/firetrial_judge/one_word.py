@@ -21,7 +21,7 @@ from firetrial_kit.asking import Message
 TRUE, FALSE, UNKNOWN = WORDS = ("True", "False", "Unknown")
 _PROMPT = "one_word.v1"
 _FLOOR = 1e-4  # a word that the endpoint does not list is told less often than this
-_SENTENCES = 4  # of a longer reference, those nearest to the claim are shown
+_SENTENCES = 2  # of a longer reference, those nearest to the claim are shown; more confuse a small model
 
 
 # Of two logistic regressions, by `features`: ENTAILED against the rest, and CONTRADICTED against NEUTRAL.
@@ -66,7 +66,7 @@ class OneWord:
     @property
     def version(self) -> str:
         """Changes with the prompt, the weights and the offline judge's rules."""
-        content = f"{_prompt()}{ENTAILMENT}{CONTRADICTION}{VERSION}"
+        content = f"{_prompt()}{ENTAILMENT}{CONTRADICTION}{_SENTENCES}{VERSION}"
         return f"{_PROMPT}-{sha256(content.encode()).hexdigest()[:8]}"
 
     def examine(self, claims: Sequence[tuple[str, str, str]]) -> list[Examined]:
