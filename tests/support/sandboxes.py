@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -14,10 +17,13 @@ import docker
 import httpx
 import pytest
 
+from firetrial_runner.sandbox.apptainer import ApptainerSandbox
 from firetrial_runner.sandbox.bwrap import BwrapSandbox
+from firetrial_runner.sandbox.cgroup import Cgroups
 from firetrial_runner.sandbox.docker import DockerSandbox
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
 from firetrial_runner.sandbox.port import Leftover, Limits, Process, Sandbox, SandboxSpec, Stream
+from support import apptainer
 
 MIB = 1024**2
 
@@ -144,10 +150,10 @@ class Rig:
 
 
 def make_rig(kind: str) -> Rig:
-    return {"fake": _fake, "bubblewrap": _bubblewrap, "docker": _docker}[kind]()
+    return {"fake": _fake, "bubblewrap": _bubblewrap, "docker": _docker, "apptainer": _apptainer}[kind]()
 
 
-KINDS = ["fake", "bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker"))]
+KINDS = ["fake", "bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker")), "apptainer"]
 
 
 def _fake() -> Rig:
@@ -160,8 +166,21 @@ def _fake() -> Rig:
 
 
 def _bubblewrap() -> Rig:
-    sandbox = BwrapSandbox.create()
+    return _of_processes(BwrapSandbox.create())
 
+
+def _apptainer() -> Rig:
+    """The real one where it is, with FIRETRIAL_TEST_SIF for its image, else what stands in for it."""
+    image = os.environ.get("FIRETRIAL_TEST_SIF", "")
+    if image and shutil.which("apptainer"):
+        return _of_processes(ApptainerSandbox.create(image))
+    folder = Path(tempfile.mkdtemp(prefix="firetrial-apptainer-"))
+    folder.chmod(0o755)
+    atexit.register(shutil.rmtree, folder)
+    return _of_processes(ApptainerSandbox(apptainer.install(folder), folder, Cgroups.working()))
+
+
+def _of_processes(sandbox: Sandbox) -> Rig:
     async def lose(run_key: str) -> None:
         pids = [
             int(left.what.removeprefix("process "))

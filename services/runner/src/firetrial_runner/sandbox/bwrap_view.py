@@ -8,7 +8,6 @@ from firetrial_runner.gpus.device import Gpu
 from firetrial_runner.sandbox.port import HOME, Limits
 
 UID_INSIDE = 1000  # in a user namespace, where any uid can be shown
-LAUNCHER = "/run/firetrial/launch.py"
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 _ETC = (
     "/etc/alternatives",

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +12,7 @@ from typing import Protocol
 
 from firetrial_runner.sandbox.port import Limits
 
-_OURS = "firetrial"
+_OURS, _PROBE = "firetrial", "probe"
 _PERIOD_US = 100_000
 
 
@@ -51,6 +52,26 @@ class Cgroups:
         except OSError:
             return None
         return _version_1(root, lines) or _version_2(root, lines)
+
+    @classmethod
+    def working(cls) -> "Cgroups | None":
+        """The same, if making one and entering it really works here."""
+        cgroups = cls.discover()
+        if cgroups is None:
+            return None
+        cgroups.sweep(_PROBE, older_than_s=60)
+        try:
+            group = cgroups.create(f"{_PROBE}-{os.urandom(4).hex()}.{_PROBE}", Limits())
+            sleeper = subprocess.Popen(["/bin/sleep", "60"], stdin=subprocess.DEVNULL)
+            try:
+                group.add(sleeper.pid)
+            finally:
+                sleeper.kill()
+                sleeper.wait()
+                group.remove()
+        except OSError:
+            return None
+        return cgroups
 
     def create(self, name: str, limits: Limits) -> "Cgroup":
         """A group with these limits.

@@ -11,7 +11,6 @@ import os
 import socket
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack, suppress
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ import docker
 import docker.errors
 import docker.types
 
-from firetrial_runner.sandbox import listener, seccomp
+from firetrial_runner.sandbox import listener, seccomp, starting
 from firetrial_runner.sandbox.docker_process import FAULTS, NAME, DockerProcess, detach, remove
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import (
@@ -36,7 +35,7 @@ _SECCOMP_SINCE = 25
 """The engine's version whose default profile refuses io_uring and AF_VSOCK."""
 _ENGINE_S = 60
 """Seconds that the engine may take to answer."""
-_LAUNCHER, _MEETING = "/run/firetrial/launch.py", "/run/firetrial/gateway.sock"
+_MEETING = "/run/firetrial/gateway.sock"
 _ATTACH = {"stdout": 1, "stderr": 1, "stream": 1, "logs": 0}
 
 _ENVIRONMENT = {"HOME": HOME, "TMPDIR": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108 -- inside
@@ -146,8 +145,7 @@ class DockerSandbox:
         binds = [docker.types.Mount(WORKSPACE, str(spec.workspace), "bind")]
         binds += [docker.types.Mount(to, str(host), "bind", True) for to, host in spec.read_only.items()]
         if spec.ways:
-            launcher = str(resources.files("firetrial_runner.sandbox").joinpath("launch.py"))
-            binds.append(docker.types.Mount(_LAUNCHER, launcher, "bind", True))
+            binds.append(docker.types.Mount(starting.LAUNCHER, str(starting.script()), "bind", True))
             binds.append(docker.types.Mount(_MEETING, str(_meeting(spec)), "bind"))
         return self._client.containers.create(
             spec.image or self._image,
@@ -226,7 +224,7 @@ def _launch(spec: SandboxSpec) -> list[str]:
         "rlimits": {},
         "ways": {"ports": list(spec.ways), "channel": _MEETING},
     }
-    return ["python3", "-I", "-S", _LAUNCHER, json.dumps(settings)]
+    return ["python3", "-I", "-S", starting.LAUNCHER, json.dumps(settings)]
 
 
 def _gpus(spec: SandboxSpec) -> list[docker.types.DeviceRequest]:

@@ -2,7 +2,8 @@
 
 Started as `python -I -S launch.py SETTINGS PROGRAM ARGUMENT…`, SETTINGS being JSON:
 {"uid": int | null, "workspace": str, "cores": [int] | null, "rlimits": {"NOFILE": int, …},
-"ways": {"ports": [int], "channel": int | str} | null}, the channel being an open file or a path.
+"ways": {"ports": [int], "channel": int | str} | null, "env": {str: str}}, the channel being an open file
+or a path; `env` may be missing.
 Needs the standard library only.
 """
 
@@ -66,6 +67,7 @@ def main(settings: str, *argv: str) -> None:
     if wanted["uid"] is not None:
         _become(wanted["uid"])
     os.chdir(wanted["workspace"])  # only now: it may be closed to all but its owner
+    os.environ.update(wanted.get("env", {}))
     if wanted["cores"] is not None:
         os.sched_setaffinity(0, wanted["cores"])
     for signum in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and exec would pass that on

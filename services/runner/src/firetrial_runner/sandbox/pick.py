@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Mapping
 
+from firetrial_runner.sandbox.apptainer import ApptainerSandbox
 from firetrial_runner.sandbox.bwrap import BwrapSandbox
 from firetrial_runner.sandbox.host import HostSandbox
 from firetrial_runner.sandbox.port import Sandbox, SandboxError
+
+_OF_ITSELF = ("bubblewrap", "docker")
+"""What is tried where none is named."""
 
 
 async def choose(makers: Mapping[str, Callable[[], Sandbox]]) -> Sandbox:
@@ -26,15 +30,17 @@ async def choose(makers: Mapping[str, Callable[[], Sandbox]]) -> Sandbox:
     raise SandboxError("no sandbox works on this machine", "; ".join(map(str, refused)), "Cure one of these")
 
 
-async def named(name: str, *, docker_host: str, docker_image: str, unsafe_host: bool = False) -> Sandbox:
+async def named(
+    name: str, *, docker_host: str, docker_image: str, apptainer_image: str = "", unsafe_host: bool = False
+) -> Sandbox:
     """The sandbox asked for by name. Raises SandboxError.
 
     "auto" is the first that works of bubblewrap and Docker, and never the bare host, which is to be named
     and allowed by `unsafe_host` too.
     """
-    makers = _makers(docker_host, docker_image)
+    makers = _makers(docker_host, docker_image, apptainer_image)
     if name == "auto":
-        return await choose(makers)
+        return await choose({each: makers[each] for each in _OF_ITSELF})
     if name == "host" and unsafe_host:
         return HostSandbox(unsafe_host=True)
     if name not in makers:
@@ -43,10 +49,13 @@ async def named(name: str, *, docker_host: str, docker_image: str, unsafe_host: 
     return await choose({name: makers[name]})
 
 
-def _makers(docker_host: str, docker_image: str) -> dict[str, Callable[[], Sandbox]]:
+def _makers(docker_host: str, docker_image: str, apptainer_image: str) -> dict[str, Callable[[], Sandbox]]:
     def docker() -> Sandbox:
         from firetrial_runner.sandbox.docker import DockerSandbox  # noqa: PLC0415 -- slow to import, rarely used
 
         return DockerSandbox.connect(docker_host, docker_image)
 
-    return {"bubblewrap": BwrapSandbox.create, "docker": docker}
+    def apptainer() -> Sandbox:
+        return ApptainerSandbox.create(apptainer_image)
+
+    return {"bubblewrap": BwrapSandbox.create, "docker": docker, "apptainer": apptainer}

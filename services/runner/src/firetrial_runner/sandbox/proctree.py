@@ -114,6 +114,12 @@ def _kill(entry: _Entry) -> bool:
     return True
 
 
+def kill_below(root: int) -> None:
+    """Kill a process and everything below it."""
+    for entry in list(_below(root)):
+        _kill(entry)
+
+
 def marked() -> Iterator[tuple[int, str, str]]:
     """(pid, run key, lease) of every process that carries MARKS in the environment it was started with."""
     for name in os.listdir(_PROC):  # noqa: PTH208 -- as above

@@ -93,7 +93,7 @@ class LocalProcess:
         watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_disk())]
         for watcher in watchers:
             watcher.add_done_callback(self._unwatched)
-        returncode = await _returncode(self._jail.popen)
+        returncode = await returncode_of(self._jail.popen)
         wall_s = self._offset()
         self._alive = False
         self._deadline.cancel()
@@ -190,7 +190,7 @@ class LocalProcess:
         return self._clock() - self._started
 
 
-async def _returncode(popen: subprocess.Popen[bytes]) -> int:
+async def returncode_of(popen: subprocess.Popen[bytes]) -> int:
     """Wait for a child without a thread; negative for a signal, as subprocess has it."""
     loop = asyncio.get_running_loop()
     dead = asyncio.Event()

@@ -1,0 +1,238 @@
+"""Apptainer: the sandbox of clusters where nobody is root and there is no Docker.
+
+The image is one file (SIF) for all runs. It needs python3, which starts the launcher. The process that is
+started outside lives as long as the command and is the parent of all: when it dies, so does the container.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from firetrial_runner.sandbox import apptainer_view as view
+from firetrial_runner.sandbox import listener, seccomp, traces
+from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
+from firetrial_runner.sandbox.identity import hand_over, uid_for
+from firetrial_runner.sandbox.port import Leftover, Limits, SandboxError, SandboxSpec, Termination
+from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_below, kill_marked
+from firetrial_runner.sandbox.supervise import LocalProcess, returncode_of
+
+_NAME = "apptainer"
+_PROBE = "probe"
+_GATE = 'read -r go; exec "$@" < /dev/null'
+"""Waits until it is under limits."""
+
+
+class ApptainerSandbox:
+    """`program` and `cgroups` are found by `create` on this machine."""
+
+    def __init__(self, program: Path, image: Path, cgroups: Cgroups | None) -> None:
+        self._program = program
+        self._image = image
+        self._cgroups = cgroups
+        self._limiting = cgroups is None  # by Apptainer itself, until the probe shows that it cannot
+
+    @classmethod
+    def create(cls, image: str) -> "ApptainerSandbox":
+        """Raises SandboxError where the program or the image is missing."""
+        program = shutil.which(_NAME)
+        if program is None:
+            cure = "Install Apptainer 1.1 or newer, or name another by FIRETRIAL_RUNNER_SANDBOX"
+            raise SandboxError(_NAME, f"no program {_NAME!r} was found", cure)
+        if not image or not Path(image).exists():
+            why = f"no image at {image!r}" if image else "no image is named"
+            cure = (
+                "Build one with python3 in it, and name it by FIRETRIAL_RUNNER_APPTAINER_IMAGE: "
+                "apptainer build agents.sif docker://python:3.12-slim-bookworm"
+            )
+            raise SandboxError(_NAME, why, cure)
+        return cls(Path(program), Path(image).absolute(), Cgroups.working())
+
+    @property
+    def name(self) -> str:
+        return _NAME
+
+    def enforcement(self) -> Mapping[str, str]:
+        group = f"cgroup v{self._cgroups.version}" if self._cgroups else None
+        watcher = "watcher of resident memory, 10 times a second"
+        if self._limiting:
+            group = "Apptainer's cgroup"
+            watcher = f"{watcher}, and {group} above it"
+        return {
+            "wall_s": "timer",
+            "cpus": group or "affinity to whole cores",
+            "memory_bytes": f"cgroup v{self._cgroups.version}" if self._cgroups else watcher,
+            "processes": group or "rlimit, per user namespace",
+            "file_bytes": "rlimit",
+            "open_files": "rlimit",
+            "output_bytes": "counted",
+            "disk_bytes": "watcher, at most twice a second",
+            "tmp_bytes": "all together by `sessiondir max size` of apptainer.conf",
+            "seccomp": "deny-list",
+            "gpus": "CUDA_VISIBLE_DEVICES alone: the device files of all are there",
+        }
+
+    async def probe(self) -> None:
+        """Also finds out whether Apptainer can hold limits here."""
+        end = await self._try()
+        if end and self._limiting:
+            self._limiting = False
+            end = await self._try()
+        if end:
+            cure = "See the image, and `user namespaces` and `allow net networks` in Apptainer's admin guide"
+            raise SandboxError(_NAME, end, cure)
+
+    async def _try(self) -> str:
+        """Run a first command; why that failed, or ""."""
+        with tempfile.TemporaryDirectory(prefix="firetrial-probe-") as folder:
+            workspace = Path(tempfile.mkdtemp(dir=folder))
+            key = f"{_PROBE}-{os.urandom(4).hex()}"
+            spec = SandboxSpec(key, _PROBE, ("true",), workspace, limits=Limits(wall_s=60))
+            try:
+                end = await (await self.start(spec)).wait()
+            except SandboxError as error:
+                return error.why
+        well = end.termination is Termination.EXITED and end.code == 0
+        return "" if well else end.detail or f"a first command ended with {end}"
+
+    async def start(self, spec: SandboxSpec) -> LocalProcess:
+        uid = uid_for(spec.run_key)
+        if uid is not None:
+            await asyncio.to_thread(hand_over, spec.workspace, uid)
+        places = view.Places.beside(spec.workspace)
+        limiting = view.limiting(spec.limits) if self._limiting else []
+        launch = view.launch(spec, held=self._cgroups is not None or self._limiting)
+        options = [*view.options(spec, places, uid), *limiting]
+        jail = _Jail([str(self._program), *options, str(self._image), *launch], spec, self._cgroups, places)
+        try:
+            with listener.meeting_point(places.meeting) as waiting:
+                await jail.open(waiting)
+            return LocalProcess(jail, spec.limits, spec.workspace)
+        except BaseException:
+            await asyncio.shield(asyncio.to_thread(jail.abandon))
+            raise
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+    async def leftovers(self) -> list[Leftover]:
+        return traces.found(self._cgroups)
+
+    async def reap(self, dead: Collection[str]) -> list[Leftover]:
+        return await asyncio.to_thread(traces.remove, self._cgroups, dead)
+
+
+class _Jail:
+    """One Apptainer with its control group."""
+
+    def __init__(
+        self, argv: list[str], spec: SandboxSpec, cgroups: Cgroups | None, places: view.Places
+    ) -> None:
+        self._argv, self._spec, self._cgroups, self._places = argv, spec, cgroups, places
+        self._cgroup: Cgroup | None = None
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._meter: Meter | None = None
+
+    @property
+    def popen(self) -> subprocess.Popen[bytes]:
+        assert self._popen is not None  # noqa: S101 -- set by open
+        return self._popen
+
+    @property
+    def meter(self) -> Meter:
+        assert self._meter is not None  # noqa: S101 -- set by open
+        return self._meter
+
+    async def open(self, meeting: socket.socket) -> None:
+        """Start it under limits, and wait for the launcher's call from inside."""
+        self._spawn()
+        self._limit(self.popen.pid)
+        gate, self.popen.stdin = self.popen.stdin, None
+        assert gate is not None  # noqa: S101 -- a pipe
+        with gate:
+            gate.write(b"\n")
+        await self._join(meeting)
+
+    def _spawn(self) -> None:
+        self._places.profile.write_text(seccomp.docker_profile())
+        spec = self._spec
+        marks = dict(zip(MARKS, (spec.run_key, spec.lease), strict=True))
+        self._popen = subprocess.Popen(
+            ["/bin/sh", "-c", _GATE, "sh", *self._argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**view.environment(spec), **marks},
+            cwd="/",
+            start_new_session=True,
+        )
+
+    def _limit(self, pid: int) -> None:
+        limits = self._spec.limits
+        if self._cgroups is None:
+            self._meter = ProcTree(pid, limits.memory_bytes, spared=True)
+            return
+        try:
+            self._cgroup = self._cgroups.create(f"{self._spec.run_key}.{self._spec.lease}", limits)
+            self._cgroup.add(pid)
+        except OSError as e:
+            why = f"the control group cannot be used: {e}"
+            raise SandboxError(_NAME, why, "See which limits hold: firetrial sandbox") from e
+        self._meter = self._cgroup
+
+    async def _join(self, meeting: socket.socket) -> None:
+        """Let those who are the ways out answer inside. Raises SandboxError where nothing came up there."""
+        calling = asyncio.ensure_future(listener.called(meeting, max(1, len(self._spec.ways))))
+        ending = asyncio.ensure_future(returncode_of(self.popen))
+        try:
+            await asyncio.wait([calling, ending], return_when=asyncio.FIRST_COMPLETED)
+            found = calling.result() if calling.done() else []
+        finally:
+            calling.cancel()
+            ending.cancel()
+            await asyncio.gather(calling, ending, return_exceptions=True)
+        if not found:
+            why = await asyncio.to_thread(self._last_words)
+            raise SandboxError(_NAME, why, "The image needs python3; `apptainer --debug` tells more")
+        for way, listening in zip(self._spec.ways.values(), found, strict=False):
+            way.serve(listening)
+        if not self._spec.ways:
+            found[0].close()
+
+    def _last_words(self) -> str:
+        """What Apptainer said before it gave up."""
+        self.kill()
+        _, stderr = self.popen.communicate()
+        return stderr.decode(errors="replace").strip()[-2000:] or f"ended with {self.popen.returncode}"
+
+    def kill(self) -> None:
+        if self._cgroup is not None:
+            self._cgroup.kill()
+        if self.popen.poll() is None:
+            kill_below(self.popen.pid)
+        kill_marked({self._spec.lease}, self._spec.run_key)
+
+    def status(self, returncode: int, stderr_head: bytes) -> int | str:  # noqa: ARG002 -- the port's signature
+        if returncode < 0:
+            return f"the sandbox was ended from outside by {signal.Signals(-returncode).name}"
+        return returncode
+
+    def cleanup(self) -> None:
+        self._places.profile.unlink(missing_ok=True)
+        if self._cgroup is not None:
+            self._cgroup.remove()
+
+    def abandon(self) -> None:
+        """Undo an `open` that did not come to its end."""
+        if self._popen is not None:
+            self.kill()
+            self._popen.wait()
+            for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
+                if pipe is not None:
+                    pipe.close()
+        self.cleanup()
