@@ -198,6 +198,20 @@ try:
         count += 1
 except OSError: print(count)
 """
+# Memory that no process maps, which a watcher of resident memory does not see.
+UNSEEN = """
+import ctypes, os
+def files():
+    for _ in range(4):
+        fd = os.memfd_create('x')
+        for _ in range(50): os.write(fd, bytes(1 << 20))
+def segment():
+    if ctypes.CDLL(None).shmget(0, 400 << 20, 0o1600) < 0: raise OSError
+for take in files, segment:
+    try: take()
+    except OSError: print('refused')
+    else: print('had')
+"""
 RIGHTS = "grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; id -u"
 COMMANDS = {
     'greet': (('echo', 'hello'), {}),
@@ -206,6 +220,7 @@ COMMANDS = {
     'memory': (('python3', '-c', HOG), {'memory_bytes': 100 * MIB}),
     'child memory': (('python3', '-c', CHILD, HOG), {'memory_bytes': 100 * MIB}),
     'shared memory': (('python3', '-c', SHARED), {'memory_bytes': 180 * MIB}),
+    'unseen memory': (('python3', '-c', UNSEEN), {'memory_bytes': 100 * MIB}),
     'forks': (('python3', '-c', FORKS), {'processes': 40}),
     'disk': (('sh', '-c', 'head -c 50M /dev/zero > x; sleep 9'), {'disk_bytes': 10 * MIB}),
     'hidden': (('sh', '-c', 'mkdir -p d/e; chmod 0 d; sleep 9'), {}),
@@ -286,6 +301,7 @@ def test_as_a_normal_user(open_folder: Path) -> None:
     assert told["memory"] == ["", "oom_killed", None, 9, 1]
     assert told["child memory"] == ["-9\n", "exited", 0, None, 1]
     assert told["shared memory"] == ["lived\n", "exited", 0, None, 0]
+    assert told["unseen memory"][1] == "oom_killed" or told["unseen memory"][0] == "refused\nrefused\n"
     assert 20 < int(told["forks"][0]) < 45
     assert told["disk"][1] == "disk_limit"
     assert told["hidden"][1] == "disk_limit", "a folder that cannot be read could hold anything"

@@ -16,9 +16,9 @@ EPERM, ENOSYS = 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
 X86, ARM = 0xC000003E, 0xC00000B7
 
 
-def decide(machine: str, number: int, *args: int, arch: int | None = None) -> int:
+def decide(machine: str, number: int, *args: int, arch: int | None = None, watched: bool = False) -> int:
     """What the filter answers to a call."""
-    code = seccomp.program(machine)
+    code = seccomp.program(machine, watched=watched)
     assert code is not None
     words = [number, arch or (X86 if machine == "x86_64" else ARM), 0, 0]
     for argument in (*args, 0, 0, 0, 0, 0, 0)[:6]:
@@ -68,6 +68,13 @@ def test_other_instruction_sets() -> None:
     assert decide("x86_64", 1, arch=0x40000003) == KILL
     assert decide("x86_64", 165 | 0x40000000) == ENOSYS
     assert seccomp.program("sparc64") is None
+
+
+@pytest.mark.parametrize(("machine", "numbers"), [("x86_64", (319, 447, 29)), ("aarch64", (279, 447, 194))])
+def test_memory_that_a_watcher_does_not_see_is_absent(machine: str, numbers: tuple[int, ...]) -> None:
+    assert [decide(machine, number) for number in numbers] == [ALLOW] * 3
+    assert [decide(machine, number, watched=True) for number in numbers] == [ENOSYS] * 3
+    assert decide(machine, 101 if machine == "x86_64" else 117, watched=True) == EPERM
 
 
 @given(st.integers(0, 600))

@@ -242,7 +242,7 @@ class _Jail:
         options += view.closed()
         for name, value in {**view.environment(), **spec.environment()}.items():
             options += ["--setenv", name, value]
-        if (rules := seccomp.program()) is not None:
+        if (rules := seccomp.program(watched=self._cgroups is None)) is not None:
             options += ["--seccomp", file(rules)]
         options += ["--json-status-fd", str(tell), "--block-fd", str(gate)]
         settings = starting.settings(spec.limits, held=self._cgroups is not None, uid=self._uid, ways=ways)

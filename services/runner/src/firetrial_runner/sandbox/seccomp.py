@@ -64,6 +64,13 @@ _DENIED: dict[str, tuple[int | None, int | None]] = {
     "userfaultfd": (323, 282),
 }
 
+# Calls that give memory which no process has to map: a watcher of resident memory would not see it.
+_UNSEEN: dict[str, tuple[int, int]] = {
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+}
+
 # per machine: AUDIT_ARCH, column above, clone, clone3, socket, ioctl
 _MACHINES = {
     "x86_64": (0xC000003E, 0, 56, 435, 41, 16),
@@ -71,8 +78,11 @@ _MACHINES = {
 }
 
 
-def program(machine: str | None = None) -> bytes | None:
-    """The filter for a machine (default: this one), or None where the numbers are not known."""
+def program(machine: str | None = None, *, watched: bool = False) -> bytes | None:
+    """The filter for a machine (default: this one), or None where the numbers are not known.
+
+    `watched`: a watcher holds memory to its limit, so that calls for memory that it does not see are absent.
+    """
     known = _MACHINES.get(machine or platform.machine())
     if known is None:
         return None
@@ -89,6 +99,8 @@ def program(machine: str | None = None) -> bytes | None:
         *_if_number(socket, _op(_LOAD, _ARG0), *_any_of((_AF_ALG, _AF_VSOCK), refuse)),
         *_if_number(ioctl, _op(_LOAD, _ARG1), *_any_of((_TIOCSTI, _TIOCLINUX), refuse)),
     ]
+    if watched:
+        code += [op for numbers in _UNSEEN.values() for op in _any_of((numbers[column],), absent)]
     for numbers in _DENIED.values():
         number = numbers[column]
         if number is not None:
