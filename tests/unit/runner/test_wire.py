@@ -16,6 +16,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import ObjectRef
 from firetrial_runner import wire
 from firetrial_runner.allowance import MOST, Allowance
+from firetrial_runner.gpus.device import Demand
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Run, RunState, RunUsage
 from firetrial_runner.sandbox.port import Termination
@@ -36,6 +37,9 @@ usages = st.builds(
     steps=whole,
     cost_usd=st.none() | st.floats(0, 1e6),
     tokens=st.none() | whole,
+    gpu_s=st.none() | seconds,
+    gpu_utilisation=st.none() | st.floats(0, 1),
+    max_gpu_memory_bytes=st.none() | whole,
 )
 ends = st.one_of(
     st.builds(End, st.sampled_from(Termination), code=st.integers(0, 255)),
@@ -50,6 +54,7 @@ allowances = st.builds(
     processes=st.integers(0, MOST.processes),
     output_bytes=st.integers(0, MOST.output_bytes),
     disk_bytes=st.integers(0, MOST.disk_bytes),
+    gpus=st.builds(Demand, st.integers(1, 64), st.integers(0, 2**50)) | st.just(Demand()),
 )
 many_runs = st.builds(
     Run,
@@ -76,6 +81,7 @@ many_runs = st.builds(
     conclusion=refs,
     artifacts=refs,
     trajectory_chunks=whole,
+    waiting_for=words,
 )
 
 
