@@ -97,6 +97,7 @@ def test_gpus(tmp_path: Path) -> None:
 def test_nothing_secret_is_in_the_command_line(tmp_path: Path) -> None:
     one = spec(tmp_path)
     assert view.environment(one)["APPTAINERENV_TOKEN"] == "tk-1, $(id)"
+    assert view.environment(one)["APPTAINERENV_FIRETRIAL_LEASE"] == "l-1"
     assert "APPTAINERENV_HOME" not in view.environment(one)  # Apptainer refuses it
     assert not any("tk-1" in part for part in [*told(one), *view.launch(one, held=True)])
 

@@ -19,7 +19,7 @@ from firetrial_runner.sandbox import listener, seccomp, traces
 from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import Leftover, Limits, SandboxError, SandboxSpec, Termination
-from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_below, kill_marked
+from firetrial_runner.sandbox.proctree import ProcTree, kill_below, kill_marked
 from firetrial_runner.sandbox.supervise import LocalProcess, returncode_of
 
 _NAME = "apptainer"
@@ -160,14 +160,12 @@ class _Jail:
 
     def _spawn(self) -> None:
         self._places.profile.write_text(seccomp.docker_profile())
-        spec = self._spec
-        marks = dict(zip(MARKS, (spec.run_key, spec.lease), strict=True))
         self._popen = subprocess.Popen(
             ["/bin/sh", "-c", _GATE, "sh", *self._argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**view.environment(spec), **marks},
+            env=view.environment(self._spec),
             cwd="/",
             start_new_session=True,
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from firetrial_runner.sandbox import starting
 from firetrial_runner.sandbox.port import GATEWAY_PORT, HOME, MIB, WORKSPACE, Limits, SandboxSpec
+from firetrial_runner.sandbox.proctree import MARKS
 
 MEETING = "/run/firetrial/gateway.sock"
 """Where the launcher calls from inside, to hand out its sockets and to say that it has begun."""
@@ -73,10 +74,13 @@ def launch(spec: SandboxSpec, *, held: bool) -> list[str]:
 def environment(spec: SandboxSpec) -> Mapping[str, str]:
     """The environment to start Apptainer in: what is meant for the inside carries its prefix.
 
-    So the run's token stands in no command line.
+    So the run's token stands in no command line. The marks go in too: what is inside has no other environment
+    to be known by.
     """
+    marks = dict(zip(MARKS, (spec.run_key, spec.lease), strict=True))
     inside = {"TMPDIR": "/tmp", "LANG": "C.UTF-8", "USER": "agent", **spec.environment()}  # noqa: S108 -- inside
     return {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        **{f"APPTAINERENV_{name}": value for name, value in inside.items() if name != "HOME"},
+        **{f"APPTAINERENV_{name}": value for name, value in {**inside, **marks}.items() if name != "HOME"},
+        **marks,
     }
