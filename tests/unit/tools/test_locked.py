@@ -53,7 +53,7 @@ def test_a_named_package_brings_what_it_needs() -> None:
         ("runner", {"docker", "nats-py", "minio", "grpcio"}, {"openai", "onnxruntime", "matplotlib"}),
         ("judge", {"openai", "onnxruntime"}, {"docker", "pypdfium2", "matplotlib"}),
         ("parser", {"openai", "pypdfium2"}, {"docker", "onnxruntime"}),
-        ("analyzer", {"matplotlib"}, {"docker", "openai", "onnxruntime"}),
+        ("analyzer", {"matplotlib", "openai", "polars"}, {"docker", "onnxruntime"}),
     ],
 )
 def test_each_service_gets_only_its_own(service: str, has: set[str], lacks: set[str]) -> None:
