@@ -26,8 +26,8 @@ VERSION = "offline-2"
 QUALITY = (
     "offline judge, for demonstration: entailed against the rest right on 87 % of 60 pairs, and on 73 % of "
     "180 harder ones, that it was not fitted on (always answering no: 67 %); of the 60, 1 of 20 "
-    "contradictions called entailed and 6 of 20 entailments missed; on 48 claims against several sentences right "
-    "on 56 % (always no: 62 %)"
+    "contradictions called entailed and 6 of 20 entailments missed; on 48 claims against several sentences "
+    "right on 56 % (always no: 62 %)"
 )
 
 _GATE = 0.30  # below this cosine two sentences speak of different things, whatever words they share
