@@ -10,7 +10,7 @@ import pytest
 
 from firetrial_runner.gpus.device import GIB, Gpu
 from firetrial_runner.sandbox import apptainer_view as view
-from firetrial_runner.sandbox import starting
+from firetrial_runner.sandbox import seccomp, starting
 from firetrial_runner.sandbox.apptainer import ApptainerSandbox
 from firetrial_runner.sandbox.pick import named
 from firetrial_runner.sandbox.port import MIB, Limits, SandboxError, SandboxSpec
@@ -149,6 +149,12 @@ async def test_an_image_without_python_is_told(tmp_path: Path) -> None:
         await sandbox.start(spec(tmp_path))
     assert "python3" in caught.value.cure
     assert names(tmp_path) == ["apptainer", "workspace"]
+
+
+def test_what_a_watcher_does_not_see_is_absent() -> None:
+    held, watched = (json.loads(seccomp.docker_profile(watched=each)) for each in (False, True))
+    assert held["syscalls"][1]["names"] == ["clone3"]
+    assert watched["syscalls"][1]["names"] == ["clone3", "memfd_create", "memfd_secret", "shmget"]
 
 
 @pytest.mark.needs("bwrap")

@@ -106,9 +106,11 @@ class ApptainerSandbox:
             await asyncio.to_thread(hand_over, spec.workspace, uid)
         places = view.Places.beside(spec.workspace)
         limiting = view.limiting(spec.limits) if self._limiting else []
-        launch = view.launch(spec, held=self._cgroups is not None or self._limiting)
-        options = [*view.options(spec, places, uid), *limiting]
-        jail = _Jail([str(self._program), *options, str(self._image), *launch], spec, self._cgroups, places)
+        held = self._cgroups is not None or self._limiting
+        options = [*view.options(spec, places, uid), *limiting, str(self._image)]
+        argv = [str(self._program), *options, *view.launch(spec, held=held)]
+        places.profile.write_text(seccomp.docker_profile(watched=not held))
+        jail = _Jail(argv, spec, self._cgroups, places)
         try:
             with listener.meeting_point(places.meeting) as waiting:
                 await jail.open(waiting)
@@ -159,7 +161,6 @@ class _Jail:
         await self._join(meeting)
 
     def _spawn(self) -> None:
-        self._places.profile.write_text(seccomp.docker_profile())
         self._popen = subprocess.Popen(
             ["/bin/sh", "-c", _GATE, "sh", *self._argv],
             stdin=subprocess.PIPE,

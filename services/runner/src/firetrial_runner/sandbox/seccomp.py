@@ -108,13 +108,14 @@ def program(machine: str | None = None, *, watched: bool = False) -> bytes | Non
     return b"".join([*code, _op(_RET, _ALLOW)])
 
 
-def docker_profile() -> str:
+def docker_profile(*, watched: bool = False) -> str:
     """The same rules as Docker's JSON, which names calls and knows their numbers."""
+    absent = ["clone3", *(sorted(_UNSEEN) if watched else ())]
     refuse = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.EPERM}
     bits = [1 << bit for bit in range(32) if _CLONE_NEW >> bit & 1]
     rules: list[dict[str, object]] = [
         {"names": sorted(_DENIED), **refuse},
-        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
+        {"names": absent, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS},
     ]
     for call, index, operator, values in (
         ("clone", 0, "SCMP_CMP_MASKED_EQ", bits),
