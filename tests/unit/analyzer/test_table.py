@@ -17,7 +17,7 @@ from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.columns import frame, row
 from firetrial_analyzer.components import Judged, split
 from firetrial_analyzer.compose import build
-from firetrial_analyzer.cost import costs
+from firetrial_analyzer.cost import costs, task_costs
 from firetrial_analyzer.distributions import distributions, errors_of
 from firetrial_analyzer.false_claims import FalsePositive
 from firetrial_analyzer.integrity.findings import Finding, Integrity, NumberTrace, Trace
@@ -140,6 +140,7 @@ def test_a_report_from_columns_is_what_the_definitions_give(
     samples = variation.f1_samples(runs)
     assert report.comparisons == variation.comparisons(samples)
     spent = {cost.agent: cost for cost in costs(runs)}
+    assert report.task_costs == task_costs(runs)
     for agent in report.agents:
         name = agent.agent
         mine = [by_id[run.run_id] for run in ended if run.agent == name]

@@ -130,6 +130,7 @@ class Composer:
                 max(0, len(reasons) - _MAX_REASONS),
             ),
             errors=self._errors(experiment.probe),
+            task_costs=table.task_costs(self._ended),
             memory=_memory(experiment, tasks, scores.tasks, cutoffs),
         )
 

@@ -62,6 +62,31 @@ class AgentCost:
     per_run: PerRun
 
 
+@dataclass(frozen=True, slots=True)
+class TaskCost:
+    """What one agent used on one task: mean and std over the runs that enter its score there."""
+
+    task: str
+    agent: str
+    per_run: PerRun
+
+
+def task_costs(runs: Sequence[RunOutcome]) -> tuple[TaskCost, ...]:
+    """Cost per task and agent, ordered by both. Raises INVALID (see `outcomes.check`)."""
+    check(runs)
+    counted = [run for run in latest_attempts(runs) if run.outcome.counts]
+    cells = sorted({(run.task, run.agent) for run in counted})
+    return tuple(
+        from_cell(task, agent, _figures([run for run in counted if (run.task, run.agent) == (task, agent)]))
+        for task, agent in cells
+    )
+
+
+def from_cell(task: str, agent: str, figures: Figures) -> TaskCost:
+    """From the figures of the runs of one task and agent that enter the score."""
+    return TaskCost(task, agent, PerRun(**{name: mean_of(figures[name]) for name in USAGE_FIELDS}))
+
+
 def costs(runs: Sequence[RunOutcome]) -> tuple[AgentCost, ...]:
     """Cost per agent, ordered by agent. Raises INVALID (see `outcomes.check`)."""
     check(runs)

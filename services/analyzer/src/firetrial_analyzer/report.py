@@ -13,7 +13,7 @@ from typing import Literal
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.components import VarianceSplit
-from firetrial_analyzer.cost import AgentCost
+from firetrial_analyzer.cost import AgentCost, TaskCost
 from firetrial_analyzer.distributions import Distributions
 from firetrial_analyzer.memory import UNRATED, Memory
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
@@ -156,7 +156,7 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Agents by falling F1, then name; task scores by task and agent; runs by slot, latest attempts only.
+    """Agents by falling F1, then name; task scores and costs by task and agent; the latest attempts by slot.
 
     `comparisons` has the pairs of agents with at least two common tasks, and `needed` the repeats that would
     tell each of them apart; `front` sets scores against costs. `reasons` says why runs were not scored, the
@@ -185,6 +185,7 @@ class Report:
     omitted: Omitted
     errors: Distributions | None = None
     memory: Memory | None = None
+    task_costs: tuple[TaskCost, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -14,7 +14,7 @@ import polars as pl
 
 from firetrial_analyzer.columns import CLAIMS, COLUMNS, FALSE, MISSED, NUMBERS, TRUTHS
 from firetrial_analyzer.components import Judged
-from firetrial_analyzer.cost import AgentCost, Figures, from_figures
+from firetrial_analyzer.cost import AgentCost, Figures, TaskCost, from_cell, from_figures
 from firetrial_analyzer.distributions import Errors
 from firetrial_analyzer.integrity.fingerprint import identical
 from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
@@ -106,11 +106,21 @@ def costs(of_attempts: pl.DataFrame, ended: pl.DataFrame) -> tuple[AgentCost, ..
     )
 
 
+def task_costs(ended: pl.DataFrame) -> tuple[TaskCost, ...]:
+    """Cost per task and agent, ordered by both."""
+    found = _by(ended.filter(_COUNTED), "task", "agent")
+    return tuple(from_cell(task, agent, figures) for (task, agent), figures in sorted(found.items()))
+
+
 def _figures(rows: pl.DataFrame) -> dict[str, Figures]:
-    figures = rows.select("agent", *(pl.col(name).cast(pl.Float64) for name in USAGE_FIELDS))
+    return {agent: figures for (agent,), figures in _by(rows, "agent").items()}
+
+
+def _by(rows: pl.DataFrame, *keys: str) -> dict[tuple[Any, ...], Figures]:
+    figures = rows.select(*keys, *(pl.col(name).cast(pl.Float64) for name in USAGE_FIELDS))
     return {
-        agent: {name: held[name].to_numpy() for name in USAGE_FIELDS}
-        for (agent,), held in figures.partition_by("agent", as_dict=True).items()
+        key: {name: held[name].to_numpy() for name in USAGE_FIELDS}
+        for key, held in figures.partition_by(*keys, as_dict=True).items()
     }
 
 

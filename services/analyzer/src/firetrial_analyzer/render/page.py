@@ -47,6 +47,7 @@ def html(report: Report) -> str:
         pairs=_pairs(report),
         errors=_errors(report),
         methods=methods(report),
+        task_costs={(one.task, one.agent): one.per_run for one in report.task_costs},
         per_point={placed.offer.agent: placed.usd_per_point for placed in report.front.agents},
         pass_runs=[
             k for k in PASS_RUNS if any(found.k == k for agent in report.agents for found in agent.passes)
