@@ -77,7 +77,7 @@ def test_a_run_pays_for_its_models_within_its_budget(
     (agent / "agent.json").write_text(json.dumps({"name": "asks", "command": ["python3", "/agent/agent.py"]}))
     machine.json("up", "-d")
     argv = ["run", "--paper", str(study), "--agent", str(agent), "--model", "small", "--judge", "offline"]
-    machine.json(*argv, "--run-max-calls", "2", "--max-cost", "0.01")
+    machine.json(*argv, "--run-max-calls", "2", "--max-cost", "0.01", "--out", str(tmp_path / "out"))
     (run,) = machine.json("runs", "list")
     assert run["outcome"] == "OUTCOME_SCORED"
     usage = run["usage"]
