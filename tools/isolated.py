@@ -45,7 +45,6 @@ FORBIDDEN = {
     ],
     "analyzer": [
         "docker",
-        "openai",
         "onnxruntime",
         "firetrial_parser",
         "firetrial_runner",
