@@ -227,3 +227,13 @@ async def test_a_model_sits_once() -> None:
         with pytest.raises(FiretrialError, match="name each model once"):
             judges.seat(Spec(panel=("m",)))
         assert judges.seat(Spec(panel=("n",))).config.panel == ("n",)
+
+
+async def test_connections_are_not_made_to_ever_more_models() -> None:
+    async with AsyncExitStack() as stack:
+        client = clients(lambda name: Endpoint("http://127.0.0.1:9/v1", name or "m"), stack)
+        made = [client(f"m{number}") for number in range(16)]
+        assert client("m3") is made[3]
+        with pytest.raises(FiretrialError) as refused:
+            client("m16")
+        assert refused.value.reason is Reason.INVALID

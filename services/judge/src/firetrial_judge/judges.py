@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -76,14 +76,19 @@ class Judges:
         if self._make is None:
             raise no_model(backend)
         if model not in self._models:
-            if len(self._models) >= _MOST_MODELS:
-                raise FiretrialError(
-                    Reason.INVALID,
-                    f"at most {_MOST_MODELS} models are asked by one judge",
-                    faults=[Fault("plan.judge.model", model, f"must be one of {', '.join(self._models)}")],
-                )
+            one_more(model, self._models)
             self._models[model] = self._make(model)
         return self._models[model]
+
+
+def one_more(model: str, known: Collection[str]) -> None:
+    """Raises INVALID where as many models are known as one judge asks: each keeps its connections."""
+    if len(known) >= _MOST_MODELS:
+        raise FiretrialError(
+            Reason.INVALID,
+            f"at most {_MOST_MODELS} models are asked by one judge",
+            faults=[Fault("plan.judge.model", model, f"must be one of {', '.join(known)}")],
+        )
 
 
 def no_model(backend: str = Backend.MODEL) -> FiretrialError:

@@ -23,7 +23,7 @@ from firetrial_judge.cache import Cache, NoCache
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
-from firetrial_judge.judges import no_model
+from firetrial_judge.judges import no_model, one_more
 from firetrial_judge.once import Turns
 from firetrial_judge.one_word import WORDS, Examined, OneWord
 from firetrial_judge.shelf import Shelf
@@ -238,7 +238,7 @@ def clients(
 ) -> Callable[[str], ModelClient]:
     """The client of a model by name, made once; `stack` closes its connections.
 
-    Without an endpoint, being asked for one raises PRECONDITION.
+    Without an endpoint, being asked for one raises PRECONDITION, and one too many INVALID.
     """
     made: dict[str, ModelClient] = {}
 
@@ -247,6 +247,7 @@ def clients(
             raise no_model()
         where = endpoint(model)
         if where.model not in made:
+            one_more(where.model, made)
             made[where.model] = ModelClient(where, observe=observe)
             stack.push_async_callback(made[where.model].aclose)
         return made[where.model]
