@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -154,6 +155,16 @@ def about_excess(means: Means) -> str:
     )
 
 
+def compared(means: Means) -> Iterator[str]:
+    """The differences that the findings speak of."""
+    largest, rival = max(means), best(means, 40)[0]
+    for k, row in means.items():
+        losses = ", ".join(f"{row[one] - row[two]:.2f}" for one, two in pairwise(LEVELS))
+        yield f"k = {k:<2}  loses {row[0] - row[40]:.2f} points from 0% to 40% noise, level by level {losses}"
+    behind = ", ".join(f"{means[rival][noise] - means[largest][noise]:.2f}" for noise in LEVELS)
+    yield f"k = {largest} is behind k = {rival} by {behind} points, level by level"
+
+
 def main() -> None:
     say("plan", "scripted-careful: a scripted agent, no model is asked")
     say("plan", f"Question: {question(Path('instruction.txt').read_text(encoding='utf-8'))}\n{PLAN}")
@@ -163,7 +174,9 @@ def main() -> None:
     subprocess.run([sys.executable, "experiment.py"], check=True)
     means = measured()
     for k, row in means.items():
-        say("run", f"k = {k:<2}  " + "  ".join(f"{noise}%: {mean:.1f}" for noise, mean in row.items()))
+        say("run", f"k = {k:<2}  " + "  ".join(f"{noise}%: {mean:.2f}" for noise, mean in row.items()))
+    for line in compared(means):
+        say("run", line)
     findings = [
         about(means) for about in (about_baseline, about_steps, about_robustness, about_choice, about_excess)
     ]

@@ -85,7 +85,9 @@ def main() -> None:
     subprocess.run([sys.executable, "experiment.py"], check=True)
     means = measured()
     for (k, noise), mean in means.items():
-        say("run", f"k = {k:<2}  noise {noise}%: {mean:.1f}")
+        say("run", f"k = {k:<2}  noise {noise}%: {mean:.2f}")
+    for k in sorted({k for k, _ in means}):
+        say("run", f"k = {k:<2}  falls by {means[k, 20] - means[k, 40]:.2f} points from 20% to 40% noise")
     conclusion = concluded(means)
     Path("conclusion.md").write_text(conclusion, encoding="utf-8")
     say("conclude", f"wrote conclusion.md\n{conclusion}")
