@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unit.analyzer import own_text
+from support import own_text
 
 
 @pytest.mark.needs("shared")

@@ -1,6 +1,6 @@
 """False alarms on real papers: what is concluded, as a conclusion, and all else in the paper, as the outputs.
 
-python tests/unit/analyzer/own_text.py FOLDER     prints a line a paper
+python tests/support/own_text.py FOLDER     prints a line a paper
 """
 
 from __future__ import annotations
