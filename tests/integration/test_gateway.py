@@ -71,7 +71,7 @@ async def test_the_usage_at_the_end_of_a_stream_is_asked_for_and_hidden_from_who
     said = [json.loads(event) for event in events[:-1]]
     assert any(chunk.get("usage") for chunk in said) is asked
     assert step["tokens"] == {"prompt": 100, "completion": 10, "cached": 20}
-    assert step["answer"] == "onetwothree"
+    assert step["answer"] == "one two three"
     assert step["streamed"]
 
 
