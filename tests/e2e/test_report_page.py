@@ -109,7 +109,12 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, page: str) -> None:
 def test_a_run_of_the_demo_shows_its_steps(folder: Path, reader: Browser) -> None:
     reader.be(READERS[0])
     reader.open(folder / "run.html")
-    servers.wait_for(lambda: any("exited with 0" in row for row in shown(reader)), "the last steps")
+
+    def ended() -> bool:
+        reader.ask("const list = document.getElementById('lines'); list.scrollTop = list.scrollHeight")
+        return any("exited with 0" in row for row in shown(reader))
+
+    servers.wait_for(ended, "the last steps")
     assert "What the agent claimed" in reader.driver.find_element(By.TAG_NAME, "body").text
 
 
