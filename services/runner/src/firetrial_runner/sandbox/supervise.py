@@ -192,6 +192,8 @@ class LocalProcess:
 
 async def returncode_of(popen: subprocess.Popen[bytes]) -> int:
     """Wait for a child without a thread; negative for a signal, as subprocess has it."""
+    if (known := popen.poll()) is not None:
+        return known  # whoever waited before has reaped it, so its id may be another's by now
     loop = asyncio.get_running_loop()
     dead = asyncio.Event()
     handle = os.pidfd_open(popen.pid)
