@@ -20,8 +20,8 @@ import pytest
 pytestmark = pytest.mark.timeout(1800)
 FULL = os.environ.get("FIRETRIAL_BENCH") == "full"
 RUNS = 100_000 if FULL else 6_000
-# What does not grow with the runs is the page with its plots and the details of 1,000 runs. The short form shall
-# find what became many times slower, on machines of any speed; the full form holds the promise.
+# What does not grow with the runs is the page with its plots and the details of 1,000 runs. The short form
+# shall find what became many times slower, on machines of any speed; the full form holds the promise.
 REPORT_S, UPDATE_S, MEMORY_MIB = (10.0, 1.0, 1024) if FULL else (20.0, 2.5, 640)
 # Of one run, on a record of that many.
 INGEST_S = 0.03
