@@ -127,7 +127,7 @@ def test_hosts_that_the_network_log_tells_of() -> None:
     looking = Check("Done.")
     looking.end_of_steps()
     found = looking.result(
-        hosts=[Host("export.arxiv.org"), Host("openreview.net", refused=True), Host("pypi.org")]
+        hosts=[Host("export.arxiv.org"), Host("openreview.net", refused=True), Host("data.example")]
     )
     assert names(found) == ["literature_contacted", "literature_refused"]
     assert "export.arxiv.org" in found.findings[0].statement
@@ -136,7 +136,7 @@ def test_hosts_that_the_network_log_tells_of() -> None:
 def test_a_host_that_is_denied_is_the_papers() -> None:
     looking = Check("Done.")
     looking.end_of_steps()
-    found = looking.result(hosts=[Host("arxiv.org", refused=True, denied=True), Host("pypi.org")])
+    found = looking.result(hosts=[Host("arxiv.org", refused=True, denied=True), Host("data.example")])
     assert names(found) == ["paper_contacted"]
     assert found.findings[0].statement == "It tried hosts that are denied to it: arxiv.org."
 

@@ -267,7 +267,7 @@ async def test_a_task_says_what_its_runs_may_reach() -> None:
     plain = await world.submit_task(header)
     assert not plain.task.HasField("network")
     header.network.reach = task_pb2.Network.REACH_LISTED
-    header.network.hosts.extend(["pypi.org", "*.pythonhosted.org"])
+    header.network.hosts.extend(["data.example", "*.files.example"])
     header.network.denied.append("arxiv.org/abs/2505.01234")
     answer = await world.submit_task(header)
     assert answer.task.network == header.network

@@ -1,6 +1,6 @@
 """Rules that name hosts: what may be reached, and what may not.
 
-pypi.org   *.pythonhosted.org   git.example:8443   10.1.0.0/16   [fd00::7]:8080      allowed
+data.example   *.files.example   git.example:8443   10.1.0.0/16   [fd00::7]:8080      allowed
 arxiv.org   https://arxiv.org/abs/2505.01234   151.101.0.0/16                        denied
 """
 
@@ -127,7 +127,9 @@ def rule_faults(field: str, texts: Iterable[str], read: Callable[[str], Rule]) -
         try:
             read(text)
         except ValueError as error:
-            yield Fault(f"{field}[{index}]", text, f"must be a host such as pypi.org, or an address: {error}")
+            yield Fault(
+                f"{field}[{index}]", text, f"must be a host such as data.example, or an address: {error}"
+            )
 
 
 class Reach(StrEnum):

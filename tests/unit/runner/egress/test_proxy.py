@@ -12,10 +12,10 @@ from firetrial_runner.egress.proxy import BadRequestError, asked, onward
 @pytest.mark.parametrize(
     ("method", "line", "target"),
     [
-        (b"CONNECT", b"pypi.org:443", Target("pypi.org", 443)),
+        (b"CONNECT", b"data.example:443", Target("data.example", 443)),
         (b"CONNECT", b"[fd00::7]:8080", Target("[fd00::7]", 8080)),
-        (b"GET", b"http://PyPI.org", Target("pypi.org", 80, "/")),
-        (b"GET", b"http://pypi.org:8080/a;b?c#d", Target("pypi.org", 8080, "/a;b")),
+        (b"GET", b"http://Data.Example", Target("data.example", 80, "/")),
+        (b"GET", b"http://data.example:8080/a;b?c#d", Target("data.example", 8080, "/a;b")),
         (b"GET", b"http://[fd00::7]/x", Target("fd00::7", 80, "/x")),
     ],
 )
@@ -26,16 +26,16 @@ def test_what_is_asked_for(method: bytes, line: bytes, target: Target) -> None:
 @pytest.mark.parametrize(
     ("method", "line"),
     [
-        (b"CONNECT", b"pypi.org"),
-        (b"CONNECT", b"pypi.org:0"),
-        (b"CONNECT", b"pypi.org:99999"),
-        (b"CONNECT", b"user@pypi.org:443"),
-        (b"CONNECT", b"http://pypi.org:443"),
+        (b"CONNECT", b"data.example"),
+        (b"CONNECT", b"data.example:0"),
+        (b"CONNECT", b"data.example:99999"),
+        (b"CONNECT", b"user@data.example:443"),
+        (b"CONNECT", b"http://data.example:443"),
         (b"CONNECT", b"fd00::7:443"),
         (b"GET", b"/"),
-        (b"GET", b"https://pypi.org/"),
-        (b"GET", b"http://user@pypi.org/"),
-        (b"GET", b"http://pypi.org:99999/"),
+        (b"GET", b"https://data.example/"),
+        (b"GET", b"http://user@data.example/"),
+        (b"GET", b"http://data.example:99999/"),
         (b"GET", b"http://[fd00::7/"),
         (b"OPTIONS", b"*"),
     ],
@@ -48,12 +48,12 @@ def test_what_is_nothing_that_a_proxy_does(method: bytes, line: bytes) -> None:
 def test_a_request_goes_on_with_one_host_and_one_length() -> None:
     told = [("host", "evil.example"), ("proxy-authorization", "x"), ("connection", "keep-alive"), ("a", "b")]
     lengths = [("content-length", "4"), ("transfer-encoding", "chunked")]
-    request = h11.Request(method="POST", target="http://pypi.org:8080/x?y", headers=[*told, *lengths])
-    sent = onward(request, Target("pypi.org", 8080, "/x"))
+    request = h11.Request(method="POST", target="http://data.example:8080/x?y", headers=[*told, *lengths])
+    sent = onward(request, Target("data.example", 8080, "/x"))
     assert sent.target == b"/x?y"
     assert list(sent.headers) == [
         (b"a", b"b"),
-        (b"host", b"pypi.org:8080"),
+        (b"host", b"data.example:8080"),
         (b"connection", b"close"),
         (b"transfer-encoding", b"chunked"),
     ]

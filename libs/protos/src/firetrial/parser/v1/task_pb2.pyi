@@ -167,7 +167,7 @@ class Network(_message.Message):
     reach: Global___Network.Reach.ValueType
     @_builtins.property
     def hosts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """At most 64. "pypi.org", "*.pythonhosted.org" (all names below, not itself), "git.example:8443"; an address or
+        """At most 64. "data.example", "*.files.example" (all names below, not itself), "git.example:8443"; an address or
         a network of addresses, "10.1.0.0/16", "[fd00::7]:8080". Without a port: 80 and 443.
         """
 
