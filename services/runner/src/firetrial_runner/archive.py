@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import stat
 import tarfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from typing import IO
 
+from firetrial_kit import tars
 from firetrial_kit.errors import Fault, check, invalid
 
 GIB = 1024**3
 MIB = 1024**2
 _TOLD = 20  # faults named one by one
-_HEADER = MIB  # bytes that a tar may make us read for the header of one member
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,32 +61,8 @@ def unpack(archive: Path, into: Path, caps: Caps) -> None:
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
-    with ExitStack() as stack:
-        file: IO[bytes] = stack.enter_context(archive.open("rb"))
-        if file.read(2) == b"\x1f\x8b":
-            file.seek(0)
-            file = stack.enter_context(cast("IO[bytes]", gzip.GzipFile(fileobj=file)))
-        file.seek(0)
-        wary = cast("IO[bytes]", _Wary(file))
-        yield stack.enter_context(tarfile.open(fileobj=wary, mode="r:", errorlevel=1))
-
-
-class _Wary(io.BufferedIOBase):
-    """A file that refuses reads of a size that only a hostile header asks for."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is None or not 0 <= size <= _HEADER:
-            raise tarfile.ReadError(f"a header of {size} bytes")
-        return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
+    with archive.open("rb") as file, tars.reading(file) as tar:
+        yield tar
 
 
 def _faults(tar: tarfile.TarFile, caps: Caps) -> Iterator[Fault]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import os
 import re
 import tarfile
@@ -13,6 +11,7 @@ from typing import IO, cast
 
 from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.taxonomy.actions import Line
+from firetrial_kit import tars
 
 MAX_FILES = 2000
 MAX_BYTES = 8 * 1024 * 1024
@@ -22,7 +21,6 @@ MAX_OFFSET = 1024 * 1024 * 1024
 """How far into a tar is looked."""
 _PIECE = 4096  # lines
 _LINE = 64 * 1024
-_HEADER = 1024 * 1024
 _TEXTS = frozenset({".json", ".jsonl", ".csv", ".tsv", ".txt", ".log", ".out", ".md", ".yaml", ".yml"})
 # What an agent writes itself is no evidence, and what it was given is no result.
 _REPORTS = re.compile(
@@ -53,7 +51,8 @@ class Files:
     def tar(self, archive: IO[bytes]) -> Iterator[Passage]:
         """Regular files of a seekable tar or tar.gz. One that is broken is read as far as it is whole."""
         try:
-            with _opened(archive) as opened:
+            archive.seek(0)
+            with tars.reading(archive) as opened:
                 for member in opened:
                     if member.offset > MAX_OFFSET:
                         self.left_out.append(f"the archive was read up to {MAX_OFFSET} bytes")
@@ -91,29 +90,3 @@ class Files:
                 lines = []
         if lines:
             yield Passage(tuple(lines), file=name)
-
-
-def _opened(archive: IO[bytes]) -> tarfile.TarFile:
-    archive.seek(0)
-    packed = archive.read(2) == b"\x1f\x8b"
-    archive.seek(0)
-    plain = cast("IO[bytes]", gzip.GzipFile(fileobj=archive)) if packed else archive
-    return tarfile.open(fileobj=cast("IO[bytes]", _Wary(plain)), mode="r:", errorlevel=1)
-
-
-class _Wary(io.BufferedIOBase):
-    """A file that refuses reads of a size that only a hostile header asks for."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def read(self, size: int | None = -1) -> bytes:
-        if size is None or not 0 <= size <= _HEADER:
-            raise tarfile.ReadError(f"a header of {size} bytes")
-        return self._file.read(size)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
