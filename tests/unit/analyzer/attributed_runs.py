@@ -24,9 +24,10 @@ from firetrial_analyzer.attributing.answers import Answers
 from firetrial_analyzer.attributing.attributor import Attributor
 from firetrial_analyzer.attributing.instructions import load_prompts
 from firetrial_analyzer.attributing.pieces import Size
-from firetrial_analyzer.attributing.spending import Account, Accounts, Price
+from firetrial_analyzer.attributing.spending import Account, Accounts
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.taxonomy.catalogue import ErrorType, load
+from firetrial_kit.asking import Price
 from firetrial_kit.bus import Outgoing
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.objects import ObjectRef

@@ -10,9 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from firetrial_analyzer.attributing.assembly import attributor
 from firetrial_analyzer.attributing.instructions import load_prompts
 from firetrial_analyzer.attributing.metrics import AttributionMetrics
-from firetrial_analyzer.attributing.spending import Price
 from firetrial_analyzer.config import AnalyzerSettings
-from firetrial_kit.asking import Call, Usage
+from firetrial_kit.asking import Call, Price, Usage
 from firetrial_kit.settings import SettingsError
 from unit.analyzer.test_main import parts
 

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from firetrial_analyzer.attributing.spending import Account, Accounts, Price, estimate, usd
-from firetrial_kit.asking import Usage
+from firetrial_analyzer.attributing.spending import Account, Accounts, estimate, usd
+from firetrial_kit.asking import Price, Usage
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.records import Records
 from firetrial_kit.testing import InMemoryState

@@ -13,12 +13,12 @@ from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.config import JudgeSettings
-from firetrial_judge.judge import Convention, Judge, JudgeConfig, Mode, Price
+from firetrial_judge.judge import Convention, Judge, JudgeConfig, Mode
 from firetrial_judge.judgement import judge_texts
 from firetrial_judge.judges import Backend, Judges, Spec
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.wire import config_to_domain, config_to_wire, judgement_to_wire, spec_to_domain
-from firetrial_kit.asking import Call, Usage
+from firetrial_kit.asking import Call, Price, Usage
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.settings import SettingsError
 from firetrial_kit.testing import ManualClock

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from firetrial.judge.v1 import events_pb2, judge_service_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.cache import StoreTier
-from firetrial_judge.judge import Price, Spent
+from firetrial_judge.judge import Spent
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.spending import Account, CappedPurse, Purses, estimate
-from firetrial_kit.asking import Usage
+from firetrial_kit.asking import Price, Usage
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint
 from firetrial_kit.records import Records

@@ -38,6 +38,25 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a model costs, in USD per million tokens; `cached` tokens are part of the prompt's."""
+
+    prompt: float
+    completion: float
+    cached: float
+
+    def of(self, usage: Usage) -> float:
+        """USD."""
+        fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
+        tokens = (
+            fresh * self.prompt
+            + usage.cached_tokens * self.cached
+            + usage.completion_tokens * self.completion
+        )
+        return tokens / 1e6
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A value that fits the schema, and what it cost, failed tries included."""
 

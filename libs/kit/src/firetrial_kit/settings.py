@@ -13,6 +13,8 @@ from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 
+from firetrial_kit.asking import Price
+
 S = TypeVar("S", bound="Settings")
 
 
@@ -22,6 +24,18 @@ class SettingsError(Exception):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("bad settings:\n" + "\n".join(f"  {problem}" for problem in problems))
         self.problems = problems
+
+
+class PriceSetting(BaseModel):
+    """USD per million tokens; without `cached`, cached tokens cost what others do."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    prompt: float = Field(ge=0)
+    completion: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+    def price(self) -> Price:
+        return Price(self.prompt, self.completion, self.prompt if self.cached is None else self.cached)
 
 
 class Settings(BaseModel):

@@ -5,22 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Json, SecretStr, model_validator
+from pydantic import Field, Json, SecretStr, model_validator
 
-from firetrial_analyzer.attributing.spending import Price
 from firetrial_analyzer.cutoffs import Cutoff, read, shipped
-from firetrial_kit.asking import Endpoint
+from firetrial_kit.asking import Endpoint, Price
 from firetrial_kit.errors import Fault, invalid
-from firetrial_kit.settings import Settings
-
-
-class PriceSetting(BaseModel):
-    """USD per million tokens; without `cached`, cached tokens cost what others do."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    prompt: float = Field(ge=0)
-    completion: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
+from firetrial_kit.settings import PriceSetting, Settings
 
 
 class AnalyzerSettings(Settings):
@@ -108,6 +98,4 @@ class AnalyzerSettings(Settings):
     def price(self) -> Price | None:
         """What the model costs; None where that is unknown."""
         found = self.prices.get(self.model_name)
-        if found is None:
-            return None
-        return Price(found.prompt, found.completion, found.prompt if found.cached is None else found.cached)
+        return found.price() if found else None

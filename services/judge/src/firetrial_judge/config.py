@@ -5,22 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, Json, SecretStr, model_validator
+from pydantic import Field, Json, SecretStr, model_validator
 
-from firetrial_judge.judge import Price
-from firetrial_kit.asking import Endpoint
-from firetrial_kit.settings import Settings
+from firetrial_kit.asking import Endpoint, Price
+from firetrial_kit.settings import PriceSetting, Settings
 
 _MIB = 1024 * 1024
-
-
-class PriceSetting(BaseModel):
-    """USD per million tokens; without `cached`, cached tokens cost what others do."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    prompt: float = Field(ge=0)
-    completion: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
 
 
 class JudgeSettings(Settings):
@@ -77,10 +67,7 @@ class JudgeSettings(Settings):
 
     def price_table(self) -> dict[str, Price]:
         """What each model costs."""
-        return {
-            name: Price(p.prompt, p.completion, p.prompt if p.cached is None else p.cached)
-            for name, p in self.prices.items()
-        }
+        return {name: setting.price() for name, setting in self.prices.items()}
 
     @property
     def cache_bytes(self) -> int:

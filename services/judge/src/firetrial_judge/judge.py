@@ -9,7 +9,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.verdict import Ruling
-from firetrial_kit.asking import Meter, Usage
+from firetrial_kit.asking import Meter, Price
 from firetrial_kit.ids import digest
 
 
@@ -49,25 +49,6 @@ class JudgeConfig:
     def hash(self) -> str:
         """SHA-256, lower-case hex, over all but the convention, which changes no verdict."""
         return digest({name: value for name, value in asdict(self).items() if name != "convention"})
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a model costs, in USD per million tokens; `cached` tokens are part of the prompt's."""
-
-    prompt: float
-    completion: float
-    cached: float
-
-    def of(self, usage: Usage) -> float:
-        """USD."""
-        fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
-        tokens = (
-            fresh * self.prompt
-            + usage.cached_tokens * self.cached
-            + usage.completion_tokens * self.completion
-        )
-        return tokens / 1e6
 
 
 @dataclass(frozen=True, slots=True)

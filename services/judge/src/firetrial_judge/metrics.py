@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from firetrial_judge.judge import Price
 from firetrial_judge.judgement import Judgement
-from firetrial_kit.asking import Call
+from firetrial_kit.asking import Call, Price
 
 _SECONDS = (0.05, 0.2, 1, 5, 20, 60, 300, 1800)
 

@@ -22,14 +22,14 @@ from firetrial_judge import entries
 from firetrial_judge.cache import Cache, NoCache
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
-from firetrial_judge.judge import Judge, JudgeConfig, Price, Purse, Question, Spent
+from firetrial_judge.judge import Judge, JudgeConfig, Purse, Question, Spent
 from firetrial_judge.judges import no_model, one_more
 from firetrial_judge.once import Turns
 from firetrial_judge.one_word import WORDS, Examined, OneWord
 from firetrial_judge.shelf import Shelf
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Verdict
-from firetrial_kit.asking import Meter, Schema, Usage
+from firetrial_kit.asking import Meter, Price, Schema, Usage
 from firetrial_kit.ids import digest
 from firetrial_kit.models import Answer, Call, Endpoint, MalformedAnswer, Message, ModelClient
 

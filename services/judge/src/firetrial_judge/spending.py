@@ -11,8 +11,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from firetrial_judge.judge import Price
-from firetrial_kit.asking import Usage
+from firetrial_kit.asking import Price, Usage
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.records import Records

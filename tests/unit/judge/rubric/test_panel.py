@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from firetrial.judge.v1 import rubric_pb2
-from firetrial_judge.judge import Price
 from firetrial_judge.judges import Spec
 from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.rubric.panel import Turn, decided
 from firetrial_judge.rubric.reading import read
 from firetrial_judge.spending import Account, Purses, estimate
+from firetrial_kit.asking import Price
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.objects import GRANTS

@@ -21,11 +21,11 @@ from firetrial_analyzer.attributing.instructions import Prompts
 from firetrial_analyzer.attributing.pieces import Part, Size, parts, shown
 from firetrial_analyzer.attributing.quotes import Quotes
 from firetrial_analyzer.attributing.request import Case, asked_of
-from firetrial_analyzer.attributing.spending import Price, usd
+from firetrial_analyzer.attributing.spending import usd
 from firetrial_analyzer.attributing.verdicts import Asked, Checking, as_citations
 from firetrial_analyzer.attribution import Attribution, ModelUsage, without_model
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy
-from firetrial_kit.asking import Answer, Endpoint, MalformedAnswer, Message, Meter, Schema, Usage
+from firetrial_kit.asking import Answer, Endpoint, MalformedAnswer, Message, Meter, Price, Schema, Usage
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import digest
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from firetrial_analyzer.attributing.spending import Price
-from firetrial_kit.asking import Call
+from firetrial_kit.asking import Call, Price
 
 
 class AttributionMetrics:

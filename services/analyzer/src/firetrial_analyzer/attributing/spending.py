@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from firetrial_kit.asking import Usage
+from firetrial_kit.asking import Price, Usage
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.ids import digest
 from firetrial_kit.records import Records
@@ -17,21 +17,6 @@ from firetrial_kit.records import Records
 _BYTES_A_TOKEN = 2
 _WRITTEN = 2048  # completion tokens at least; beyond, an answer is taken to be half as long as its question
 _SETTING = "FIRETRIAL_ANALYZER_ATTRIBUTION_MAX_USD"
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a model costs, in USD per million tokens; `cached` tokens are part of the prompt's."""
-
-    prompt: float
-    completion: float
-    cached: float
-
-    def of(self, usage: Usage) -> float:
-        """USD."""
-        fresh = max(0, usage.prompt_tokens - usage.cached_tokens)
-        prompt = fresh * self.prompt + usage.cached_tokens * self.cached
-        return (prompt + usage.completion_tokens * self.completion) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

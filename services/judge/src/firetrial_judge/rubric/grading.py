@@ -16,12 +16,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Self
 
-from firetrial_judge.judge import Price, Purse, Spent
+from firetrial_judge.judge import Purse, Spent
 from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
 from firetrial_judge.text import clean
+from firetrial_kit.asking import Price
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
 from firetrial_kit.models import MalformedAnswer, Message, Meter, ModelClient, ModelError, Usage
