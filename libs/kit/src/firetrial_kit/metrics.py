@@ -24,7 +24,10 @@ class KitMetrics:
             registry=registry,
         )
         self.settled = Counter(
-            "firetrial_messages_total", "Messages settled.", ["consumer", "result"], registry=registry
+            "firetrial_messages_total",
+            "Deliveries, by how they were settled: done, later or failed.",
+            ["consumer", "result"],
+            registry=registry,
         )
         self.handling = Histogram(
             "firetrial_message_seconds", "Time to handle a message.", ["consumer"], buckets=_SECONDS,

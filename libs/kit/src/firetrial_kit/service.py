@@ -126,7 +126,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         metrics_port = stack.enter_context(metrics.serving(registry, common.metrics_address))
         rpc_port = await server.start()
         tasks = [
-            asyncio.create_task(bus.consume(_counted(_tuned(consumer, common), kit_metrics), stop))
+            asyncio.create_task(bus.consume(counted(_tuned(consumer, common), kit_metrics), stop))
             for service in services
             for consumer in service.consumers
         ]
@@ -168,20 +168,20 @@ def _tuned(consumer: Consumer, settings: CommonSettings) -> Consumer:
     return replace(consumer, ack_wait=settings.ack_wait, max_deliver=settings.max_deliver)
 
 
-def _counted(consumer: Consumer, kit_metrics: metrics.KitMetrics) -> Consumer:
+def counted(consumer: Consumer, kit_metrics: metrics.KitMetrics) -> Consumer:
+    """The consumer, with its messages counted and timed."""
+
     async def handle(message: Received) -> None:
         with (
             kit_metrics.in_hand.labels(consumer.name).track_inprogress(),
             kit_metrics.handling.labels(consumer.name).time(),
         ):
             await consumer.handle(message)
-        kit_metrics.settled.labels(consumer.name, "done").inc()
 
-    async def fail(message: Received, error: FiretrialError) -> None:
-        await consumer.fail(message, error)
-        kit_metrics.settled.labels(consumer.name, "failed").inc()
+    def settled(result: str) -> None:
+        kit_metrics.settled.labels(consumer.name, result).inc()
 
-    return replace(consumer, handle=handle, fail=fail)
+    return replace(consumer, handle=handle, settled=settled)
 
 
 def _announce(settings: CommonSettings, rpc_port: int, metrics_port: int) -> None:

@@ -32,7 +32,13 @@ class Delivery(Protocol):
 
 
 async def settle(delivery: Delivery, consumer: Consumer, log: structlog.typing.FilteringBoundLogger) -> str:
-    """Handle one delivery and settle it. Returns "done", "later" or "failed"."""
+    """Handle one delivery and settle it. Returns "done", "later" or "failed", and tells the consumer."""
+    result = await _settle(delivery, consumer, log)
+    consumer.settled(result)
+    return result
+
+
+async def _settle(delivery: Delivery, consumer: Consumer, log: structlog.typing.FilteringBoundLogger) -> str:
     received = delivery.received
     log = log.bind(consumer=consumer.name, subject=received.subject, delivered=received.delivered)
     with trace.bound(received.headers.get("traceparent"), key=received.headers.get("ce-subject", "")):
