@@ -88,7 +88,7 @@ async def test_a_plan_denies_beside_the_task(tmp_path: Path) -> None:
     async with lab("bubblewrap", tmp_path) as found:
         run = await submitted(found, CUT_OFF, denied_hosts=["good.example"])
         (run,) = await found.conduct(run)
-        assert run.contacts == (Contact("good.example", 0, 1, refused=True, denied=True),)
+        assert run.contacts == (Contact("good.example", 0, 1, refused=True, denied=True, port=80),)
         assert found.far.dialled == []
         with pytest.raises(FiretrialError) as caught:
             await submitted(found, CUT_OFF, denied_hosts=["a b"])

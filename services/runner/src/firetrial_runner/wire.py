@@ -248,7 +248,7 @@ def run_to_domain(run: run_pb2.Run, *, max_attempts: int = 1) -> Run:
         conclusion=ref_to_domain(run.conclusion) if run.conclusion.uri else None,
         artifacts=ref_to_domain(run.artifacts) if run.artifacts.uri else None,
         trajectory_chunks=run.trajectory_chunks,
-        contacts=tuple(Contact(c.host, c.bytes, c.requests, c.refused, c.denied) for c in run.contacts),
+        contacts=tuple(Contact(c.host, c.bytes, c.requests, c.refused, c.denied, c.port) for c in run.contacts),
         waiting_for=run.waiting_for,
     )
 

@@ -131,6 +131,34 @@ def test_runs(firetrial: Call, answer: Any, world: World, experiment: str, tmp_p
     assert (tmp_path / "a.tar").read_bytes() == b"tar" * 9
 
 
+def test_contacts(firetrial: Call, answer: Any, world: World) -> None:
+    run = world.runs["r-9"] = run_pb2.Run(id="r-9")
+    assert firetrial("runs", "contacts", "r-9").output.split() == [
+        "HOST", "PORT", "DECISION", "CONNECTIONS", "BYTES",
+    ]  # fmt: skip
+    assert "contacts" not in firetrial("runs", "show", "r-9").output
+    run.contacts.add(host="data.example", port=443, bytes=2048, requests=3)
+    run.contacts.add(host="\x1b[2Jpaper.example", port=80, requests=1, refused=True, denied=True)
+    run.contacts.add(requests=70, refused=True)
+    lines = firetrial("runs", "contacts", "r-9").output.splitlines()
+    assert [line.split()[:4] for line in lines[1:]] == [
+        ["data.example", "443", "allowed", "3"],
+        [lines[2].split()[0], "80", "denied", "1"],
+        ["(others)", "refused", "70", "0"],
+    ]
+    assert "\x1b" not in lines[2]
+    assert "paper.example" in lines[2]
+    told = answer("runs", "contacts", "r-9")
+    assert told["run_id"] == "r-9"
+    assert [contact["decision"] for contact in told["contacts"]] == ["allowed", "denied", "refused"]
+    assert told["contacts"][0] == {
+        "host": "data.example", "port": 443, "bytes": "2048", "requests": 3, "refused": False, "denied": False,
+        "decision": "allowed",
+    }  # fmt: skip
+    assert "1 allowed, 1 refused, 1 denied (" in firetrial("runs", "show", "r-9").output
+    firetrial("runs", "contacts", "none", code=4)
+
+
 def test_logs(firetrial: Call, world: World) -> None:
     recorded: list[bytes] = []
 

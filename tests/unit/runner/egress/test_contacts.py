@@ -5,25 +5,31 @@ from __future__ import annotations
 from firetrial_runner.egress.contacts import MOST, Contact, Contacts, Visit
 
 
-def test_visits_to_a_host_are_one_contact() -> None:
+def test_visits_to_a_hosts_port_are_one_contact() -> None:
     contacts = Contacts()
     contacts.add(Visit("a.example", 443, sent=10, received=5))
+    contacts.add(Visit("a.example", 443, sent=1))
     contacts.add(Visit("a.example", 80, sent=1))
-    contacts.add(Visit("a.example", 22, refused="its port"))
-    assert contacts.all() == (Contact("a.example", 16, 2), Contact("a.example", 0, 1, refused=True))
+    contacts.add(Visit("a.example", 443, refused="too much"))
+    assert contacts.all() == (
+        Contact("a.example", 16, 2, port=443),
+        Contact("a.example", 1, 1, port=80),
+        Contact("a.example", 0, 1, refused=True, port=443),
+    )
 
 
-def test_hosts_without_number_are_counted_together_and_a_denied_one_still_shows() -> None:
+def test_hosts_without_number_are_counted_together_and_denied_ones_still_have_a_name() -> None:
     contacts = Contacts()
     for number in range(10 * MOST):
         contacts.add(Visit(f"{number}.example", 443, sent=1))
-    contacts.add(Visit("paper.example", 443, refused="denied", denied=True))
+    for port in range(2 * MOST):
+        contacts.add(Visit("paper.example", port, refused="denied", denied=True))
     contacts.add(Visit("", 0, refused="no name"))
     found = contacts.all()
-    assert len(found) == MOST + 3
-    assert found[MOST:] == (
-        Contact("", 9 * MOST, 9 * MOST),
-        Contact("", 0, 1, refused=True, denied=True),
+    assert found[MOST] == Contact("", 9 * MOST, 9 * MOST)
+    assert found[MOST + 1] == Contact("paper.example", 0, 1, refused=True, denied=True)
+    assert found[2 * MOST + 1 :] == (
+        Contact("", 0, MOST, refused=True, denied=True),
         Contact("", 0, 1, refused=True),
     )
 

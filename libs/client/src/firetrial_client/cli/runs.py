@@ -13,6 +13,7 @@ from firetrial.runner.v1.run_pb2 import Provenance, Run, Termination
 from firetrial_client import atif
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.board import state_of
+from firetrial_client.cli.contacts import contacts, in_short
 from firetrial_client.cli.logs import line
 from firetrial_client.cli.output import columns, fields, show_json, when, word
 from firetrial_client.cli.report import write
@@ -25,6 +26,9 @@ from firetrial_client.units import format_duration, format_size
 @click.group()
 def runs() -> None:
     """Runs, and what they left."""
+
+
+runs.add_command(contacts)
 
 
 @runs.command("list")
@@ -132,6 +136,7 @@ def _facts(run: Run) -> list[tuple[str, object]]:
         ("GPU time", _gpu_time(run)),
         ("output", format_size(usage.output_bytes) if run.HasField("usage") else ""),
         ("steps", usage.steps or ""),
+        ("contacts", in_short(run)),
         ("cost", f"${usage.cost_usd:.4f}" if usage.HasField("cost_usd") else ""),
     ]
 

@@ -1,11 +1,11 @@
-"""Whom a run spoke to outside, or tried to: by host, in bounded memory."""
+"""Whom a run spoke to outside, or tried to: by host and port, in bounded memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 MOST = 64
-"""Hosts that are named; all others of a kind are counted together, under no name."""
+"""Hosts with a port that are named, and as many denied ones; all others of a kind are counted together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class Contact:
     requests: int = 0
     refused: bool = False
     denied: bool = False
+    port: int = 0
 
 
 @dataclass(slots=True)
@@ -48,17 +49,20 @@ class Visit:
 
 class Contacts:
     def __init__(self) -> None:
-        self._found: dict[tuple[str, bool, bool], Contact] = {}
+        self._found: dict[tuple[str, int, bool, bool], Contact] = {}
 
     def add(self, visit: Visit) -> None:
-        kind = (bool(visit.refused), visit.denied)
-        key = (visit.host, *kind)
-        if key not in self._found and sum(bool(host) for host, *_ in self._found) >= MOST:
-            key = ("", *kind)
-        had = self._found.get(key) or Contact(key[0], refused=kind[0], denied=kind[1])
+        refused, denied = bool(visit.refused), visit.denied
+        key = (visit.host, visit.port, refused, denied)
+        if key not in self._found and self._named(denied) >= MOST:
+            key = ("", 0, refused, denied)
+        had = self._found.get(key) or Contact(key[0], refused=refused, denied=denied, port=key[1])
         size = had.bytes + visit.sent + visit.received
         self._found[key] = replace(had, bytes=size, requests=had.requests + 1)
 
     def all(self) -> tuple[Contact, ...]:
-        """By host, in the order of their first visit."""
+        """In the order of their first visit."""
         return tuple(self._found.values())
+
+    def _named(self, denied: bool) -> int:
+        return sum(bool(found.host) for found in self._found.values() if found.denied == denied)

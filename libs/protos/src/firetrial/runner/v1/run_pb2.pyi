@@ -221,7 +221,9 @@ class Run(_message.Message):
 
     @_builtins.property
     def contacts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Contact]:
-        """Hosts outside that the run spoke to or tried to: at most 64, a last one without a name for all others."""
+        """Hosts and ports outside that the run spoke to or tried to: at most 64 with a name, and 64 that are denied; all
+        others of a kind stand together without a name.
+        """
 
     def __init__(
         self,
@@ -272,6 +274,7 @@ class Contact(_message.Message):
     REQUESTS_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
     DENIED_FIELD_NUMBER: _builtins.int
+    PORT_FIELD_NUMBER: _builtins.int
     host: _builtins.str
     bytes: _builtins.int
     """In both directions."""
@@ -279,6 +282,8 @@ class Contact(_message.Message):
     refused: _builtins.bool
     denied: _builtins.bool
     """It is one that the task or the plan denies, such as the source paper's; refused as well."""
+    port: _builtins.int
+    """0 where several stand together."""
     def __init__(
         self,
         *,
@@ -287,10 +292,11 @@ class Contact(_message.Message):
         requests: _builtins.int = ...,
         refused: _builtins.bool = ...,
         denied: _builtins.bool = ...,
+        port: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "denied", b"denied", "host", b"host", "refused", b"refused", "requests", b"requests"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "denied", b"denied", "host", b"host", "port", b"port", "refused", b"refused", "requests", b"requests"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
