@@ -3,14 +3,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial_kit.errors import FiretrialError
-from firetrial_parser.tree import Node, build_tree, numbered
+from firetrial_parser.tree import Node, Quote, build_tree, numbered
 from firetrial_parser.validation import validate
 from unit.parser.study import document
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+MANY = st.lists(TEXTS, max_size=3).map(tuple)
+PLACES = st.integers(0, 2**31 - 1)
+QUOTES = st.lists(
+    st.builds(Quote, text=TEXTS, page=PLACES, start=PLACES, end=PLACES, score=st.floats(0, 1)), max_size=2
+).map(tuple)
 LEAVES = st.builds(
-    Node, kind=st.just("leaf"), title=TEXTS, evidence=TEXTS, datasets=st.lists(TEXTS, max_size=3).map(tuple),
-    conclusion=TEXTS, page=st.integers(0, 99), uncertain=st.booleans(),
+    Node, kind=st.just("leaf"), title=TEXTS, description=TEXTS, evidence=TEXTS, page=st.integers(0, 99),
+    datasets=MANY, models=MANY, metrics=MANY, protocol=TEXTS, conclusion=TEXTS, uncertain=st.booleans(),
+    task=TEXTS, quotes=QUOTES,
 )  # fmt: skip
 BRANCHES = st.recursive(
     LEAVES,
@@ -18,6 +24,8 @@ BRANCHES = st.recursive(
         Node,
         kind=st.just("intermediate"),
         title=TEXTS,
+        description=TEXTS,
+        quotes=QUOTES,
         children=st.lists(below, min_size=1, max_size=3).map(tuple),
     ),
     max_leaves=8,

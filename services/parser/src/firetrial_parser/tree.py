@@ -24,12 +24,29 @@ NO_HOME = frozenset({"abstract", "summary", "acknowledgments", "acknowledgements
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """Words of the paper that a node rests on, and where they stand.
+
+    `start` and `end` are the half-open span of characters in the text of `page`, which counts from 1 (a
+    source without pages is page 1) and is 0 where they were not found. `score` is 1 where they were found as
+    they are, less where nearly so.
+    """
+
+    text: str
+    page: int = 0
+    start: int = 0
+    end: int = 0
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A node of the tree. `path` is "0" for the root and "0.2.1" for the second child of its third child.
 
-    A leaf names its `evidence` ("Table 1", "Figure 2", "Section 3.1"), what was measured on which `datasets`
-    and `models` by which `metrics` and `protocol`, and its `conclusion`; `uncertain` where none was found.
-    `page` counts from 1; 0 where the source has no pages.
+    A leaf names its `task` (what is done in the experiment), its `evidence` ("Table 1", "Figure 2",
+    "Section 3.1"), what was measured on which `datasets` and `models` by which `metrics` and `protocol`, and
+    its `conclusion`; `uncertain` where none was found. Any node may have `quotes`, evidence in the paper's
+    own words. `page` counts from 1; 0 where the source has no pages.
     """
 
     kind: NodeKind
@@ -45,6 +62,8 @@ class Node:
     conclusion: str = ""
     uncertain: bool = False
     children: tuple[Node, ...] = ()
+    task: str = ""
+    quotes: tuple[Quote, ...] = ()
 
     def walk(self) -> Iterator[Node]:
         """The node and all below it, parents first."""
@@ -73,7 +92,8 @@ class Node:
         """Inverse of `to_json`."""
         lists = {name: tuple(data.get(name, ())) for name in ("datasets", "models", "metrics")}
         children = tuple(cls.from_json(child) for child in data.get("children", ()))
-        return cls(**{**data, **lists, "children": children})
+        quotes = tuple(Quote(**quote) for quote in data.get("quotes", ()))
+        return cls(**{**data, **lists, "children": children, "quotes": quotes})
 
 
 def numbered(node: Node, path: str = "0") -> Node:

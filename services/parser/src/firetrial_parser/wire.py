@@ -17,7 +17,7 @@ from firetrial_parser.rating import Difficulty, Rating
 from firetrial_parser.records import PaperRecord
 from firetrial_parser.source import Source
 from firetrial_parser.task import PublicTask, Truth
-from firetrial_parser.tree import Node, NodeKind
+from firetrial_parser.tree import Node, NodeKind, Quote
 
 _KINDS: dict[NodeKind, paper_pb2.NodeKind.ValueType] = {
     "root": paper_pb2.NODE_KIND_ROOT,
@@ -66,6 +66,8 @@ def node_to_wire(node: Node) -> paper_pb2.Node:
         page=node.page,
         uncertain=node.uncertain,
         children=[node_to_wire(child) for child in node.children],
+        task=node.task,
+        quotes=[paper_pb2.Quote(**asdict(quote)) for quote in node.quotes],
     )
 
 
@@ -84,6 +86,8 @@ def node_to_domain(node: paper_pb2.Node) -> Node:
         conclusion=node.conclusion,
         uncertain=node.uncertain,
         children=tuple(node_to_domain(child) for child in node.children),
+        task=node.task,
+        quotes=tuple(Quote(q.text, q.page, q.start, q.end, q.score) for q in node.quotes),
     )
 
 

@@ -26,19 +26,21 @@ from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/parser/v1/paper.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa4\x03\n\x05Paper\x12\n\n\x02id\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.firetrial.parser.v1.PaperState\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x32\n\x06source\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08\x64ocument\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08task_ids\x18\x08 \x03(\t\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\x12\x30\n\x0csubmitted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05pages\x18\x0c \x01(\x05\x12\x0e\n\x06\x66\x61ults\x18\r \x03(\t\"\x9e\x02\n\x04Node\x12\x0c\n\x04path\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.firetrial.parser.v1.NodeKind\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08\x65vidence\x18\x05 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x06 \x03(\t\x12\x0e\n\x06models\x18\x07 \x03(\t\x12\x0f\n\x07metrics\x18\x08 \x03(\t\x12\x10\n\x08protocol\x18\t \x01(\t\x12\x12\n\nconclusion\x18\n \x01(\t\x12\x0c\n\x04page\x18\x0b \x01(\x05\x12\x11\n\tuncertain\x18\x0c \x01(\x08\x12+\n\x08\x63hildren\x18\r \x03(\x0b\x32\x19.firetrial.parser.v1.Node*\xa6\x01\n\nPaperState\x12\x1b\n\x17PAPER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15PAPER_STATE_SUBMITTED\x10\x01\x12\x16\n\x12PAPER_STATE_PARSED\x10\x02\x12\x15\n\x11PAPER_STATE_READY\x10\x03\x12\x16\n\x12PAPER_STATE_FAILED\x10\x04\x12\x19\n\x15PAPER_STATE_CANCELLED\x10\x05*i\n\x08NodeKind\x12\x19\n\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eNODE_KIND_ROOT\x10\x01\x12\x1a\n\x16NODE_KIND_INTERMEDIATE\x10\x02\x12\x12\n\x0eNODE_KIND_LEAF\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/parser/v1/paper.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa4\x03\n\x05Paper\x12\n\n\x02id\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.firetrial.parser.v1.PaperState\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x32\n\x06source\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08\x64ocument\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08task_ids\x18\x08 \x03(\t\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\x12\x30\n\x0csubmitted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05pages\x18\x0c \x01(\x05\x12\x0e\n\x06\x66\x61ults\x18\r \x03(\t\"\xd8\x02\n\x04Node\x12\x0c\n\x04path\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.firetrial.parser.v1.NodeKind\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08\x65vidence\x18\x05 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x06 \x03(\t\x12\x0e\n\x06models\x18\x07 \x03(\t\x12\x0f\n\x07metrics\x18\x08 \x03(\t\x12\x10\n\x08protocol\x18\t \x01(\t\x12\x12\n\nconclusion\x18\n \x01(\t\x12\x0c\n\x04page\x18\x0b \x01(\x05\x12\x11\n\tuncertain\x18\x0c \x01(\x08\x12+\n\x08\x63hildren\x18\r \x03(\x0b\x32\x19.firetrial.parser.v1.Node\x12\x0c\n\x04task\x18\x0e \x01(\t\x12*\n\x06quotes\x18\x0f \x03(\x0b\x32\x1a.firetrial.parser.v1.Quote\"N\n\x05Quote\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x05\x12\r\n\x05start\x18\x03 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x04 \x01(\x05\x12\r\n\x05score\x18\x05 \x01(\x01*\xa6\x01\n\nPaperState\x12\x1b\n\x17PAPER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15PAPER_STATE_SUBMITTED\x10\x01\x12\x16\n\x12PAPER_STATE_PARSED\x10\x02\x12\x15\n\x11PAPER_STATE_READY\x10\x03\x12\x16\n\x12PAPER_STATE_FAILED\x10\x04\x12\x19\n\x15PAPER_STATE_CANCELLED\x10\x05*i\n\x08NodeKind\x12\x19\n\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eNODE_KIND_ROOT\x10\x01\x12\x1a\n\x16NODE_KIND_INTERMEDIATE\x10\x02\x12\x12\n\x0eNODE_KIND_LEAF\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.paper_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PAPERSTATE']._serialized_start=840
-  _globals['_PAPERSTATE']._serialized_end=1006
-  _globals['_NODEKIND']._serialized_start=1008
-  _globals['_NODEKIND']._serialized_end=1113
+  _globals['_PAPERSTATE']._serialized_start=978
+  _globals['_PAPERSTATE']._serialized_end=1144
+  _globals['_NODEKIND']._serialized_start=1146
+  _globals['_NODEKIND']._serialized_end=1251
   _globals['_PAPER']._serialized_start=128
   _globals['_PAPER']._serialized_end=548
   _globals['_NODE']._serialized_start=551
-  _globals['_NODE']._serialized_end=837
+  _globals['_NODE']._serialized_end=895
+  _globals['_QUOTE']._serialized_start=897
+  _globals['_QUOTE']._serialized_end=975
 # @@protoc_insertion_point(module_scope)

@@ -150,6 +150,8 @@ class Node(_message.Message):
     PAGE_FIELD_NUMBER: _builtins.int
     UNCERTAIN_FIELD_NUMBER: _builtins.int
     CHILDREN_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
+    QUOTES_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """Position in the tree: "0" is the root, "0.2.1" the second child of the third child of the root."""
     kind: Global___NodeKind.ValueType
@@ -162,6 +164,8 @@ class Node(_message.Message):
     page: _builtins.int
     """1-based; 0 where the source has no pages."""
     uncertain: _builtins.bool
+    task: _builtins.str
+    """What is done in the experiment of a leaf."""
     @_builtins.property
     def datasets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -170,6 +174,10 @@ class Node(_message.Message):
     def metrics(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def children(self) -> _containers.RepeatedCompositeFieldContainer[Global___Node]: ...
+    @_builtins.property
+    def quotes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Quote]:
+        """Evidence in the paper's own words."""
+
     def __init__(
         self,
         *,
@@ -186,11 +194,49 @@ class Node(_message.Message):
         page: _builtins.int = ...,
         uncertain: _builtins.bool = ...,
         children: _abc.Iterable[Global___Node] | None = ...,
+        task: _builtins.str = ...,
+        quotes: _abc.Iterable[Global___Quote] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["children", b"children", "conclusion", b"conclusion", "datasets", b"datasets", "description", b"description", "evidence", b"evidence", "kind", b"kind", "metrics", b"metrics", "models", b"models", "page", b"page", "path", b"path", "protocol", b"protocol", "title", b"title", "uncertain", b"uncertain"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["children", b"children", "conclusion", b"conclusion", "datasets", b"datasets", "description", b"description", "evidence", b"evidence", "kind", b"kind", "metrics", b"metrics", "models", b"models", "page", b"page", "path", b"path", "protocol", b"protocol", "quotes", b"quotes", "task", b"task", "title", b"title", "uncertain", b"uncertain"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Node: _TypeAlias = Node  # noqa: Y015
+
+@_typing.final
+class Quote(_message.Message):
+    """Words of the paper and where they stand in the text of its document."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TEXT_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    START_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    page: _builtins.int
+    """1-based, and 1 where the source has no pages; 0 where the words were not found."""
+    start: _builtins.int
+    """Half-open span of characters in the page's text."""
+    end: _builtins.int
+    score: _builtins.float
+    """1 where the words were found as they are, down to 0 where they were not."""
+    def __init__(
+        self,
+        *,
+        text: _builtins.str = ...,
+        page: _builtins.int = ...,
+        start: _builtins.int = ...,
+        end: _builtins.int = ...,
+        score: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "page", b"page", "score", b"score", "start", b"start", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Quote: _TypeAlias = Quote  # noqa: Y015
