@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -66,6 +67,8 @@ class Judgement(_message.Message):
     NOTES_FIELD_NUMBER: _builtins.int
     CORE_IDEA_FIELD_NUMBER: _builtins.int
     CALIBRATION_ID_FIELD_NUMBER: _builtins.int
+    SEALED_FIELD_NUMBER: _builtins.int
+    GRADE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"j-" and a hash of run, conclusion, ground truth and judge configuration."""
     run_id: _builtins.str
@@ -107,6 +110,14 @@ class Judgement(_message.Message):
     def notes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The same in words, one line each."""
 
+    @_builtins.property
+    def sealed(self) -> Global___SealedResult:
+        """Of a repository run: how its best validated step did in the sealed test."""
+
+    @_builtins.property
+    def grade(self) -> _artifact_pb2.ArtifactRef:
+        """Of a follow-up run: its grade under both rubrics, JSON of firetrial.judge.v1.Grade in the results bucket."""
+
     def __init__(
         self,
         *,
@@ -126,14 +137,75 @@ class Judgement(_message.Message):
         notes: _abc.Iterable[_builtins.str] | None = ...,
         core_idea: _builtins.str = ...,
         calibration_id: _builtins.str = ...,
+        sealed: Global___SealedResult | None = ...,
+        grade: _artifact_pb2.ArtifactRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "judged_at", b"judged_at", "scores", b"scores", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "grade", b"grade", "judged_at", b"judged_at", "scores", b"scores", "sealed", b"sealed", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claims", b"agent_claims", "calibration_id", b"calibration_id", "config", b"config", "config_hash", b"config_hash", "core_idea", b"core_idea", "flags", b"flags", "id", b"id", "judged_at", b"judged_at", "notes", b"notes", "pairs", b"pairs", "quality", b"quality", "run_id", b"run_id", "scores", b"scores", "task_id", b"task_id", "truth_claims", b"truth_claims", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claims", b"agent_claims", "calibration_id", b"calibration_id", "config", b"config", "config_hash", b"config_hash", "core_idea", b"core_idea", "flags", b"flags", "grade", b"grade", "id", b"id", "judged_at", b"judged_at", "notes", b"notes", "pairs", b"pairs", "quality", b"quality", "run_id", b"run_id", "scores", b"scores", "sealed", b"sealed", "task_id", b"task_id", "truth_claims", b"truth_claims", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Judgement: _TypeAlias = Judgement  # noqa: Y015
+
+@_typing.final
+class SealedResult(_message.Message):
+    """What a sealed test came to. Unset figures are undefined."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STEP_FIELD_NUMBER: _builtins.int
+    VALIDATION_FIELD_NUMBER: _builtins.int
+    TEST_FIELD_NUMBER: _builtins.int
+    VALIDATION_IMPROVEMENT_FIELD_NUMBER: _builtins.int
+    TEST_IMPROVEMENT_FIELD_NUMBER: _builtins.int
+    NO_CREDIT_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    step: _builtins.int
+    """1-based step of the run that was tested; 0 where no step could be."""
+    validation: _builtins.float
+    test: _builtins.float
+    validation_improvement: _builtins.float
+    test_improvement: _builtins.float
+    no_credit: _builtins.str
+    """Why the test counts as the baseline's, for example "no valid step"; empty where it counts as measured."""
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was tampered with, one line each."""
+
+    def __init__(
+        self,
+        *,
+        step: _builtins.int = ...,
+        validation: _builtins.float | None = ...,
+        test: _builtins.float | None = ...,
+        validation_improvement: _builtins.float | None = ...,
+        test_improvement: _builtins.float | None = ...,
+        no_credit: _builtins.str = ...,
+        findings: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_test", b"_test", "_test_improvement", b"_test_improvement", "_validation", b"_validation", "_validation_improvement", b"_validation_improvement", "test", b"test", "test_improvement", b"test_improvement", "validation", b"validation", "validation_improvement", b"validation_improvement"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_test", b"_test", "_test_improvement", b"_test_improvement", "_validation", b"_validation", "_validation_improvement", b"_validation_improvement", "findings", b"findings", "no_credit", b"no_credit", "step", b"step", "test", b"test", "test_improvement", b"test_improvement", "validation", b"validation", "validation_improvement", b"validation_improvement"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__test: _TypeAlias = _typing.Literal["test"]  # noqa: Y015
+    _WhichOneofArgType__test: _TypeAlias = _typing.Literal["_test", b"_test"]  # noqa: Y015
+    _WhichOneofReturnType__test_improvement: _TypeAlias = _typing.Literal["test_improvement"]  # noqa: Y015
+    _WhichOneofArgType__test_improvement: _TypeAlias = _typing.Literal["_test_improvement", b"_test_improvement"]  # noqa: Y015
+    _WhichOneofReturnType__validation: _TypeAlias = _typing.Literal["validation"]  # noqa: Y015
+    _WhichOneofArgType__validation: _TypeAlias = _typing.Literal["_validation", b"_validation"]  # noqa: Y015
+    _WhichOneofReturnType__validation_improvement: _TypeAlias = _typing.Literal["validation_improvement"]  # noqa: Y015
+    _WhichOneofArgType__validation_improvement: _TypeAlias = _typing.Literal["_validation_improvement", b"_validation_improvement"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__test) -> _WhichOneofReturnType__test | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__test_improvement) -> _WhichOneofReturnType__test_improvement | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__validation) -> _WhichOneofReturnType__validation | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__validation_improvement) -> _WhichOneofReturnType__validation_improvement | None: ...
+
+Global___SealedResult: _TypeAlias = SealedResult  # noqa: Y015
 
 @_typing.final
 class MatchPair(_message.Message):
@@ -252,6 +324,8 @@ class Scores(_message.Message):
     FALSE_POSITIVES_FIELD_NUMBER: _builtins.int
     FALSE_NEGATIVES_FIELD_NUMBER: _builtins.int
     UNSCORED_FIELD_NUMBER: _builtins.int
+    SCORE_FIELD_NUMBER: _builtins.int
+    MEASURE_FIELD_NUMBER: _builtins.int
     precision: _builtins.float
     """Entailed agent claims over scored agent claims, 0 to 1."""
     recall: _builtins.float
@@ -262,6 +336,9 @@ class Scores(_message.Message):
     false_positives: _builtins.int
     false_negatives: _builtins.int
     unscored: _builtins.int
+    score: _builtins.float
+    """What enters a mean, and what it is: "f1", "normalized_improvement" or "validity". Empty means "f1"."""
+    measure: _builtins.str
     def __init__(
         self,
         *,
@@ -272,10 +349,12 @@ class Scores(_message.Message):
         false_positives: _builtins.int = ...,
         false_negatives: _builtins.int = ...,
         unscored: _builtins.int = ...,
+        score: _builtins.float | None = ...,
+        measure: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "f1", b"f1", "precision", b"precision", "recall", b"recall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "_score", b"_score", "f1", b"f1", "precision", b"precision", "recall", b"recall", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "f1", b"f1", "false_negatives", b"false_negatives", "false_positives", b"false_positives", "precision", b"precision", "recall", b"recall", "true_positives", b"true_positives", "unscored", b"unscored"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_f1", b"_f1", "_precision", b"_precision", "_recall", b"_recall", "_score", b"_score", "f1", b"f1", "false_negatives", b"false_negatives", "false_positives", b"false_positives", "measure", b"measure", "precision", b"precision", "recall", b"recall", "score", b"score", "true_positives", b"true_positives", "unscored", b"unscored"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__f1: _TypeAlias = _typing.Literal["f1"]  # noqa: Y015
     _WhichOneofArgType__f1: _TypeAlias = _typing.Literal["_f1", b"_f1"]  # noqa: Y015
@@ -283,12 +362,16 @@ class Scores(_message.Message):
     _WhichOneofArgType__precision: _TypeAlias = _typing.Literal["_precision", b"_precision"]  # noqa: Y015
     _WhichOneofReturnType__recall: _TypeAlias = _typing.Literal["recall"]  # noqa: Y015
     _WhichOneofArgType__recall: _TypeAlias = _typing.Literal["_recall", b"_recall"]  # noqa: Y015
+    _WhichOneofReturnType__score: _TypeAlias = _typing.Literal["score"]  # noqa: Y015
+    _WhichOneofArgType__score: _TypeAlias = _typing.Literal["_score", b"_score"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__f1) -> _WhichOneofReturnType__f1 | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__precision) -> _WhichOneofReturnType__precision | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__recall) -> _WhichOneofReturnType__recall | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
 
 Global___Scores: _TypeAlias = Scores  # noqa: Y015
 

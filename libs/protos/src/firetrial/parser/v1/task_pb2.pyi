@@ -5,6 +5,8 @@ isort:skip_file
 
 from collections import abc as _abc
 from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
+from firetrial.parser.v1 import follow_up_pb2 as _follow_up_pb2
+from firetrial.parser.v1 import repository_pb2 as _repository_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -29,11 +31,15 @@ class _TaskKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskKind.Val
     DESCRIPTOR: _descriptor.EnumDescriptor
     TASK_KIND_UNSPECIFIED: _TaskKind.ValueType  # 0
     TASK_KIND_REDISCOVERY: _TaskKind.ValueType  # 1
+    TASK_KIND_REPOSITORY: _TaskKind.ValueType  # 2
+    TASK_KIND_FOLLOW_UP: _TaskKind.ValueType  # 3
 
 class TaskKind(_TaskKind, metaclass=_TaskKindEnumTypeWrapper): ...
 
 TASK_KIND_UNSPECIFIED: TaskKind.ValueType  # 0
 TASK_KIND_REDISCOVERY: TaskKind.ValueType  # 1
+TASK_KIND_REPOSITORY: TaskKind.ValueType  # 2
+TASK_KIND_FOLLOW_UP: TaskKind.ValueType  # 3
 Global___TaskKind: _TypeAlias = TaskKind  # noqa: Y015
 
 @_typing.final
@@ -58,6 +64,8 @@ class Task(_message.Message):
     PUBLISHED_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
+    REPOSITORY_FIELD_NUMBER: _builtins.int
+    FOLLOW_UP_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Slug and content hash, for example "label-noise-knn-3f2a9c1b04d7"."""
     version: _builtins.str
@@ -100,6 +108,10 @@ class Task(_message.Message):
     def network(self) -> Global___Network:
         """Unset: the model gateway alone."""
 
+    @_builtins.property
+    def repository(self) -> _repository_pb2.RepositorySpec: ...
+    @_builtins.property
+    def follow_up(self) -> _follow_up_pb2.FollowUpSpec: ...
     def __init__(
         self,
         *,
@@ -119,12 +131,16 @@ class Task(_message.Message):
         published: _builtins.str = ...,
         sources: _abc.Iterable[Global___DataSource] | None = ...,
         network: Global___Network | None = ...,
+        repository: _repository_pb2.RepositorySpec | None = ...,
+        follow_up: _follow_up_pb2.FollowUpSpec | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "network", b"network", "truth", b"truth"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "network", b"network", "repository", b"repository", "spec", b"spec", "truth", b"truth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "sources", b"sources", "truth", b"truth", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "repository", b"repository", "sources", b"sources", "spec", b"spec", "truth", b"truth", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType_spec: _TypeAlias = _typing.Literal["repository", "follow_up"]  # noqa: Y015
+    _WhichOneofArgType_spec: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_spec) -> _WhichOneofReturnType_spec | None: ...
 
 Global___Task: _TypeAlias = Task  # noqa: Y015
 
@@ -260,6 +276,8 @@ class GroundTruth(_message.Message):
     EVIDENCE_FIELD_NUMBER: _builtins.int
     LEAF_PATH_FIELD_NUMBER: _builtins.int
     PAPER_ID_FIELD_NUMBER: _builtins.int
+    TEST_FIELD_NUMBER: _builtins.int
+    RUBRICS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     text: _builtins.str
     """The paper's own findings, as prose."""
@@ -268,6 +286,14 @@ class GroundTruth(_message.Message):
     leaf_path: _builtins.str
     """The leaf's path in its tree."""
     paper_id: _builtins.str
+    @_builtins.property
+    def test(self) -> _repository_pb2.SealedTest:
+        """Set for repository tasks with a test."""
+
+    @_builtins.property
+    def rubrics(self) -> _follow_up_pb2.Rubrics:
+        """Set for follow-up tasks."""
+
     def __init__(
         self,
         *,
@@ -276,10 +302,12 @@ class GroundTruth(_message.Message):
         evidence: _builtins.str = ...,
         leaf_path: _builtins.str = ...,
         paper_id: _builtins.str = ...,
+        test: _repository_pb2.SealedTest | None = ...,
+        rubrics: _follow_up_pb2.Rubrics | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["rubrics", b"rubrics", "test", b"test"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "leaf_path", b"leaf_path", "paper_id", b"paper_id", "task_id", b"task_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "leaf_path", b"leaf_path", "paper_id", b"paper_id", "rubrics", b"rubrics", "task_id", b"task_id", "test", b"test", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -22,23 +22,28 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 from firetrial.runner.v1 import run_pb2 as firetrial_dot_runner_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/runner/v1/events.proto\x12\x13\x66iretrial.runner.v1\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\\\n\x0cRunRequested\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"Z\n\nRunStarted\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"[\n\x0bRunFinished\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"9\n\x10\x45xperimentFailed\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/runner/v1/events.proto\x12\x13\x66iretrial.runner.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\\\n\x0cRunRequested\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"Z\n\nRunStarted\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"[\n\x0bRunFinished\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"9\n\x10\x45xperimentFailed\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xca\x01\n\rTestRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x31\n\x05\x66iles\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x63ommand\x18\x03 \x03(\t\x12\x14\n\x0cresults_file\x18\x04 \x01(\t\x12)\n\x06limits\x18\x05 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12\x13\n\x0b\x65nvironment\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\"\xd8\x01\n\x0cTestFinished\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\'\n\x04\x65xit\x18\x02 \x01(\x0b\x32\x19.firetrial.runner.v1.Exit\x12\x33\n\x07results\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x32\n\x06output\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x15\n\rinfra_failure\x18\x05 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.runner.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNREQUESTED']._serialized_start=118
-  _globals['_RUNREQUESTED']._serialized_end=210
-  _globals['_RUNSTARTED']._serialized_start=212
-  _globals['_RUNSTARTED']._serialized_end=302
-  _globals['_RUNFINISHED']._serialized_start=304
-  _globals['_RUNFINISHED']._serialized_end=395
-  _globals['_EXPERIMENTFAILED']._serialized_start=397
-  _globals['_EXPERIMENTFAILED']._serialized_end=454
+  _globals['_RUNREQUESTED']._serialized_start=156
+  _globals['_RUNREQUESTED']._serialized_end=248
+  _globals['_RUNSTARTED']._serialized_start=250
+  _globals['_RUNSTARTED']._serialized_end=340
+  _globals['_RUNFINISHED']._serialized_start=342
+  _globals['_RUNFINISHED']._serialized_end=433
+  _globals['_EXPERIMENTFAILED']._serialized_start=435
+  _globals['_EXPERIMENTFAILED']._serialized_end=492
+  _globals['_TESTREQUESTED']._serialized_start=495
+  _globals['_TESTREQUESTED']._serialized_end=697
+  _globals['_TESTFINISHED']._serialized_start=700
+  _globals['_TESTFINISHED']._serialized_end=916
 # @@protoc_insertion_point(module_scope)

@@ -3,10 +3,13 @@
 isort:skip_file
 """
 
+from collections import abc as _abc
+from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from firetrial.runner.v1 import run_pb2 as _run_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -121,3 +124,99 @@ class ExperimentFailed(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExperimentFailed: _TypeAlias = ExperimentFailed  # noqa: Y015
+
+@_typing.final
+class TestRequested(_message.Message):
+    """ft.work.test.<pool>: a command in a fresh sandbox without network, over what the judge laid out."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    COMMAND_FIELD_NUMBER: _builtins.int
+    RESULTS_FILE_FIELD_NUMBER: _builtins.int
+    LIMITS_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    """The run that is tested; the same run is tested once, however often this arrives."""
+    results_file: _builtins.str
+    """The file that the command writes its results to, below that folder; at most 1 MiB of it is kept."""
+    environment: _builtins.str
+    """As in RepositorySpec."""
+    attempt: _builtins.int
+    """1-based; a further one is asked for where infrastructure failed."""
+    @_builtins.property
+    def files(self) -> _artifact_pb2.ArtifactRef:
+        """A tar in the bucket `sealed`: the folder that the command runs in."""
+
+    @_builtins.property
+    def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def limits(self) -> _plan_pb2.Limits:
+        """wall_time, memory_bytes, cpus, processes, output_bytes, disk_bytes and GPUs count."""
+
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        files: _artifact_pb2.ArtifactRef | None = ...,
+        command: _abc.Iterable[_builtins.str] | None = ...,
+        results_file: _builtins.str = ...,
+        limits: _plan_pb2.Limits | None = ...,
+        environment: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "limits", b"limits"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "command", b"command", "environment", b"environment", "files", b"files", "limits", b"limits", "results_file", b"results_file", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TestRequested: _TypeAlias = TestRequested  # noqa: Y015
+
+@_typing.final
+class TestFinished(_message.Message):
+    """ft.evt.runner.v1.test_finished.<run>"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    EXIT_FIELD_NUMBER: _builtins.int
+    RESULTS_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    INFRA_FAILURE_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    infra_failure: _builtins.str
+    """Why infrastructure kept the test from its end; empty where it ended by itself."""
+    attempt: _builtins.int
+    @_builtins.property
+    def exit(self) -> _run_pb2.Exit:
+        """Unset where the command never ran."""
+
+    @_builtins.property
+    def results(self) -> _artifact_pb2.ArtifactRef:
+        """The results file in the runs bucket; unset where the command left none."""
+
+    @_builtins.property
+    def output(self) -> _artifact_pb2.ArtifactRef:
+        """The last of what the command wrote."""
+
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        exit: _run_pb2.Exit | None = ...,
+        results: _artifact_pb2.ArtifactRef | None = ...,
+        output: _artifact_pb2.ArtifactRef | None = ...,
+        infra_failure: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exit", b"exit", "output", b"output", "results", b"results"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "exit", b"exit", "infra_failure", b"infra_failure", "output", b"output", "results", b"results", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TestFinished: _TypeAlias = TestFinished  # noqa: Y015
