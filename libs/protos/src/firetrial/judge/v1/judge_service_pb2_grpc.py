@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from firetrial.judge.v1 import entailment_pb2 as firetrial_dot_judge_dot_v1_dot_entailment__pb2
 from firetrial.judge.v1 import judge_service_pb2 as firetrial_dot_judge_dot_v1_dot_judge__service__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
@@ -39,6 +40,11 @@ class JudgeServiceStub:
                 '/firetrial.judge.v1.JudgeService/ScoreText',
                 request_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextRequest.SerializeToString,
                 response_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextResponse.FromString,
+                _registered_method=True)
+        self.CheckEntailment = channel.unary_unary(
+                '/firetrial.judge.v1.JudgeService/CheckEntailment',
+                request_serializer=firetrial_dot_judge_dot_v1_dot_entailment__pb2.CheckEntailmentRequest.SerializeToString,
+                response_deserializer=firetrial_dot_judge_dot_v1_dot_entailment__pb2.CheckEntailmentResponse.FromString,
                 _registered_method=True)
         self.JudgeRun = channel.unary_unary(
                 '/firetrial.judge.v1.JudgeService/JudgeRun',
@@ -93,6 +99,13 @@ class JudgeServiceServicer:
 
     def ScoreText(self, request, context):
         """Judges two texts now, without a run; nothing is kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckEntailment(self, request, context):
+        """Rules on hypotheses by a premise now; nothing is kept but what was paid for.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -164,6 +177,11 @@ def add_JudgeServiceServicer_to_server(servicer, server):
                     servicer.ScoreText,
                     request_deserializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextRequest.FromString,
                     response_serializer=firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextResponse.SerializeToString,
+            ),
+            'CheckEntailment': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckEntailment,
+                    request_deserializer=firetrial_dot_judge_dot_v1_dot_entailment__pb2.CheckEntailmentRequest.FromString,
+                    response_serializer=firetrial_dot_judge_dot_v1_dot_entailment__pb2.CheckEntailmentResponse.SerializeToString,
             ),
             'JudgeRun': grpc.unary_unary_rpc_method_handler(
                     servicer.JudgeRun,
@@ -239,6 +257,33 @@ class JudgeService:
             '/firetrial.judge.v1.JudgeService/ScoreText',
             firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextRequest.SerializeToString,
             firetrial_dot_judge_dot_v1_dot_judge__service__pb2.ScoreTextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckEntailment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.judge.v1.JudgeService/CheckEntailment',
+            firetrial_dot_judge_dot_v1_dot_entailment__pb2.CheckEntailmentRequest.SerializeToString,
+            firetrial_dot_judge_dot_v1_dot_entailment__pb2.CheckEntailmentResponse.FromString,
             options,
             channel_credentials,
             insecure,

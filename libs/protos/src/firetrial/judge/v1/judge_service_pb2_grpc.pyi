@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from firetrial.judge.v1 import entailment_pb2 as _entailment_pb2
 from firetrial.judge.v1 import judge_service_pb2 as _judge_service_pb2
 from grpc import aio as _aio
 import abc as _abc_1
@@ -35,6 +36,8 @@ class JudgeServiceStub:
     def __new__(cls, channel: _aio.Channel) -> JudgeServiceAsyncStub: ...
     ScoreText: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.ScoreTextRequest, _judge_service_pb2.ScoreTextResponse]
     """Judges two texts now, without a run; nothing is kept."""
+    CheckEntailment: _grpc.UnaryUnaryMultiCallable[_entailment_pb2.CheckEntailmentRequest, _entailment_pb2.CheckEntailmentResponse]
+    """Rules on hypotheses by a premise now; nothing is kept but what was paid for."""
     JudgeRun: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.JudgeRunRequest, _judge_service_pb2.JudgeRunResponse]
     """Judges a concluded run (again) under a configuration of the caller's; the run's own judgement stays."""
     GetJudgement: _grpc.UnaryUnaryMultiCallable[_judge_service_pb2.GetJudgementRequest, _judge_service_pb2.GetJudgementResponse]
@@ -57,6 +60,8 @@ class JudgeServiceAsyncStub(JudgeServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     ScoreText: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.ScoreTextRequest, _judge_service_pb2.ScoreTextResponse]  # type: ignore[assignment]
     """Judges two texts now, without a run; nothing is kept."""
+    CheckEntailment: _aio.UnaryUnaryMultiCallable[_entailment_pb2.CheckEntailmentRequest, _entailment_pb2.CheckEntailmentResponse]  # type: ignore[assignment]
+    """Rules on hypotheses by a premise now; nothing is kept but what was paid for."""
     JudgeRun: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.JudgeRunRequest, _judge_service_pb2.JudgeRunResponse]  # type: ignore[assignment]
     """Judges a concluded run (again) under a configuration of the caller's; the run's own judgement stays."""
     GetJudgement: _aio.UnaryUnaryMultiCallable[_judge_service_pb2.GetJudgementRequest, _judge_service_pb2.GetJudgementResponse]  # type: ignore[assignment]
@@ -82,6 +87,14 @@ class JudgeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_judge_service_pb2.ScoreTextResponse, _abc.Awaitable[_judge_service_pb2.ScoreTextResponse]]:
         """Judges two texts now, without a run; nothing is kept."""
+
+    @_abc_1.abstractmethod
+    def CheckEntailment(
+        self,
+        request: _entailment_pb2.CheckEntailmentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_entailment_pb2.CheckEntailmentResponse, _abc.Awaitable[_entailment_pb2.CheckEntailmentResponse]]:
+        """Rules on hypotheses by a premise now; nothing is kept but what was paid for."""
 
     @_abc_1.abstractmethod
     def JudgeRun(

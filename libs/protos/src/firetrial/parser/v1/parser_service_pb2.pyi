@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from firetrial.parser.v1 import candidate_pb2 as _candidate_pb2
 from firetrial.parser.v1 import paper_pb2 as _paper_pb2
 from firetrial.parser.v1 import task_pb2 as _task_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
@@ -509,3 +510,151 @@ class ListTasksResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListTasksResponse: _TypeAlias = ListTasksResponse  # noqa: Y015
+
+@_typing.final
+class ListCandidatesRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAPER_ID_FIELD_NUMBER: _builtins.int
+    paper_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        paper_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["paper_id", b"paper_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCandidatesRequest: _TypeAlias = ListCandidatesRequest  # noqa: Y015
+
+@_typing.final
+class ListCandidatesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CANDIDATES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def candidates(self) -> _containers.RepeatedCompositeFieldContainer[_candidate_pb2.Candidate]: ...
+    def __init__(
+        self,
+        *,
+        candidates: _abc.Iterable[_candidate_pb2.Candidate] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCandidatesResponse: _TypeAlias = ListCandidatesResponse  # noqa: Y015
+
+@_typing.final
+class MakeTaskRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAPER_ID_FIELD_NUMBER: _builtins.int
+    LEAF_PATH_FIELD_NUMBER: _builtins.int
+    VARIANT_FIELD_NUMBER: _builtins.int
+    PLAN_FIELD_NUMBER: _builtins.int
+    paper_id: _builtins.str
+    leaf_path: _builtins.str
+    """A leaf's position in the tree; empty for the best candidate."""
+    variant: _task_pb2.TaskVariant.ValueType
+    @_builtins.property
+    def plan(self) -> _plan_pb2.Plan:
+        """As in PaperHeader."""
+
+    def __init__(
+        self,
+        *,
+        paper_id: _builtins.str = ...,
+        leaf_path: _builtins.str = ...,
+        variant: _task_pb2.TaskVariant.ValueType = ...,
+        plan: _plan_pb2.Plan | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["leaf_path", b"leaf_path", "paper_id", b"paper_id", "plan", b"plan", "variant", b"variant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MakeTaskRequest: _TypeAlias = MakeTaskRequest  # noqa: Y015
+
+@_typing.final
+class MakeTaskResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
+    experiment_id: _builtins.str
+    """The experiment that the plan asks for; it begins when the task is published."""
+    @_builtins.property
+    def task(self) -> _task_pb2.Task: ...
+    def __init__(
+        self,
+        *,
+        task: _task_pb2.Task | None = ...,
+        experiment_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_id", b"experiment_id", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MakeTaskResponse: _TypeAlias = MakeTaskResponse  # noqa: Y015
+
+@_typing.final
+class OverruleLeakRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    task_id: _builtins.str
+    by: _builtins.str
+    """Who answers for it, at most 200 characters."""
+    reason: _builtins.str
+    """At most 2000 characters."""
+    def __init__(
+        self,
+        *,
+        task_id: _builtins.str = ...,
+        by: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by", "reason", b"reason", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OverruleLeakRequest: _TypeAlias = OverruleLeakRequest  # noqa: Y015
+
+@_typing.final
+class OverruleLeakResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TASK_FIELD_NUMBER: _builtins.int
+    EXPERIMENT_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def task(self) -> _task_pb2.Task: ...
+    @_builtins.property
+    def experiment_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The experiments that waited for the task and begin now."""
+
+    def __init__(
+        self,
+        *,
+        task: _task_pb2.Task | None = ...,
+        experiment_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["task", b"task"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["experiment_ids", b"experiment_ids", "task", b"task"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OverruleLeakResponse: _TypeAlias = OverruleLeakResponse  # noqa: Y015

@@ -80,6 +80,21 @@ class ParserServiceStub:
                 request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListTasksRequest.SerializeToString,
                 response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListTasksResponse.FromString,
                 _registered_method=True)
+        self.ListCandidates = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ListCandidates',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListCandidatesRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListCandidatesResponse.FromString,
+                _registered_method=True)
+        self.MakeTask = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/MakeTask',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.MakeTaskRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.MakeTaskResponse.FromString,
+                _registered_method=True)
+        self.OverruleLeak = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/OverruleLeak',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakResponse.FromString,
+                _registered_method=True)
 
 
 class ParserServiceServicer:
@@ -143,6 +158,28 @@ class ParserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListCandidates(self, request, context):
+        """The leaves of a paper's tree that can be a task's target, the best first, then the others with what is
+        against them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MakeTask(self, request, context):
+        """Makes a task of one leaf, and starts the plan on it where there is one. Made before, it is only announced.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def OverruleLeak(self, request, context):
+        """Publishes a task that was blocked for what it gives away. Name and reason stay with the task.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ParserServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -190,6 +227,21 @@ def add_ParserServiceServicer_to_server(servicer, server):
                     servicer.ListTasks,
                     request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListTasksRequest.FromString,
                     response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListTasksResponse.SerializeToString,
+            ),
+            'ListCandidates': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCandidates,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListCandidatesRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListCandidatesResponse.SerializeToString,
+            ),
+            'MakeTask': grpc.unary_unary_rpc_method_handler(
+                    servicer.MakeTask,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.MakeTaskRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.MakeTaskResponse.SerializeToString,
+            ),
+            'OverruleLeak': grpc.unary_unary_rpc_method_handler(
+                    servicer.OverruleLeak,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -436,6 +488,87 @@ class ParserService:
             '/firetrial.parser.v1.ParserService/ListTasks',
             firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListTasksRequest.SerializeToString,
             firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListTasksResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCandidates(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ListCandidates',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListCandidatesRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListCandidatesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MakeTask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/MakeTask',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.MakeTaskRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.MakeTaskResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OverruleLeak(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/OverruleLeak',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,14 @@ class ParserServiceStub:
     """Uploads a task made elsewhere: one header, then its data as a tar in chunks of at most 1 MiB."""
     GetTask: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.GetTaskRequest, _parser_service_pb2.GetTaskResponse]
     ListTasks: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.ListTasksRequest, _parser_service_pb2.ListTasksResponse]
+    ListCandidates: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.ListCandidatesRequest, _parser_service_pb2.ListCandidatesResponse]
+    """The leaves of a paper's tree that can be a task's target, the best first, then the others with what is
+    against them.
+    """
+    MakeTask: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.MakeTaskRequest, _parser_service_pb2.MakeTaskResponse]
+    """Makes a task of one leaf, and starts the plan on it where there is one. Made before, it is only announced."""
+    OverruleLeak: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.OverruleLeakRequest, _parser_service_pb2.OverruleLeakResponse]
+    """Publishes a task that was blocked for what it gives away. Name and reason stay with the task."""
 
 @_typing.type_check_only
 class ParserServiceAsyncStub(ParserServiceStub):
@@ -63,6 +71,14 @@ class ParserServiceAsyncStub(ParserServiceStub):
     """Uploads a task made elsewhere: one header, then its data as a tar in chunks of at most 1 MiB."""
     GetTask: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.GetTaskRequest, _parser_service_pb2.GetTaskResponse]  # type: ignore[assignment]
     ListTasks: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.ListTasksRequest, _parser_service_pb2.ListTasksResponse]  # type: ignore[assignment]
+    ListCandidates: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.ListCandidatesRequest, _parser_service_pb2.ListCandidatesResponse]  # type: ignore[assignment]
+    """The leaves of a paper's tree that can be a task's target, the best first, then the others with what is
+    against them.
+    """
+    MakeTask: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.MakeTaskRequest, _parser_service_pb2.MakeTaskResponse]  # type: ignore[assignment]
+    """Makes a task of one leaf, and starts the plan on it where there is one. Made before, it is only announced."""
+    OverruleLeak: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.OverruleLeakRequest, _parser_service_pb2.OverruleLeakResponse]  # type: ignore[assignment]
+    """Publishes a task that was blocked for what it gives away. Name and reason stay with the task."""
 
 class ParserServiceServicer(metaclass=_abc_1.ABCMeta):
     """Owns papers, trees, tasks and ground truths. Ground truths can be submitted but not read."""
@@ -132,5 +148,31 @@ class ParserServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _parser_service_pb2.ListTasksRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_parser_service_pb2.ListTasksResponse, _abc.Awaitable[_parser_service_pb2.ListTasksResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListCandidates(
+        self,
+        request: _parser_service_pb2.ListCandidatesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parser_service_pb2.ListCandidatesResponse, _abc.Awaitable[_parser_service_pb2.ListCandidatesResponse]]:
+        """The leaves of a paper's tree that can be a task's target, the best first, then the others with what is
+        against them.
+        """
+
+    @_abc_1.abstractmethod
+    def MakeTask(
+        self,
+        request: _parser_service_pb2.MakeTaskRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parser_service_pb2.MakeTaskResponse, _abc.Awaitable[_parser_service_pb2.MakeTaskResponse]]:
+        """Makes a task of one leaf, and starts the plan on it where there is one. Made before, it is only announced."""
+
+    @_abc_1.abstractmethod
+    def OverruleLeak(
+        self,
+        request: _parser_service_pb2.OverruleLeakRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parser_service_pb2.OverruleLeakResponse, _abc.Awaitable[_parser_service_pb2.OverruleLeakResponse]]:
+        """Publishes a task that was blocked for what it gives away. Name and reason stay with the task."""
 
 def add_ParserServiceServicer_to_server(servicer: ParserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
 from firetrial.parser.v1 import follow_up_pb2 as _follow_up_pb2
+from firetrial.parser.v1 import leak_pb2 as _leak_pb2
 from firetrial.parser.v1 import repository_pb2 as _repository_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -22,6 +23,51 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _TaskState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TaskStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_STATE_UNSPECIFIED: _TaskState.ValueType  # 0
+    TASK_STATE_PUBLISHED: _TaskState.ValueType  # 1
+    """It was announced and can be run."""
+    TASK_STATE_BLOCKED: _TaskState.ValueType  # 2
+    """Its public part gives something away. It is announced to nobody and cannot be run, until that is overruled."""
+
+class TaskState(_TaskState, metaclass=_TaskStateEnumTypeWrapper): ...
+
+TASK_STATE_UNSPECIFIED: TaskState.ValueType  # 0
+TASK_STATE_PUBLISHED: TaskState.ValueType  # 1
+"""It was announced and can be run."""
+TASK_STATE_BLOCKED: TaskState.ValueType  # 2
+"""Its public part gives something away. It is announced to nobody and cannot be run, until that is overruled."""
+Global___TaskState: _TypeAlias = TaskState  # noqa: Y015
+
+class _TaskVariant:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TaskVariantEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TaskVariant.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TASK_VARIANT_UNSPECIFIED: _TaskVariant.ValueType  # 0
+    """Same as TASK_VARIANT_REDISCOVERY."""
+    TASK_VARIANT_REDISCOVERY: _TaskVariant.ValueType  # 1
+    """The question above the finding, without the way to it."""
+    TASK_VARIANT_REPLICATION: _TaskVariant.ValueType  # 2
+    """The finding's own question with its method; the result alone is withheld. For comparison."""
+
+class TaskVariant(_TaskVariant, metaclass=_TaskVariantEnumTypeWrapper):
+    """What an agent is asked about the finding that the task is made of."""
+
+TASK_VARIANT_UNSPECIFIED: TaskVariant.ValueType  # 0
+"""Same as TASK_VARIANT_REDISCOVERY."""
+TASK_VARIANT_REDISCOVERY: TaskVariant.ValueType  # 1
+"""The question above the finding, without the way to it."""
+TASK_VARIANT_REPLICATION: TaskVariant.ValueType  # 2
+"""The finding's own question with its method; the result alone is withheld. For comparison."""
+Global___TaskVariant: _TypeAlias = TaskVariant  # noqa: Y015
 
 class _TaskKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -64,6 +110,9 @@ class Task(_message.Message):
     PUBLISHED_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
+    VARIANT_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    LEAK_CHECK_FIELD_NUMBER: _builtins.int
     REPOSITORY_FIELD_NUMBER: _builtins.int
     FOLLOW_UP_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -82,6 +131,9 @@ class Task(_message.Message):
     """False where no ground truth was found: the task can be run but not judged."""
     published: _builtins.str
     """When the paper could first be read: YYYY, YYYY-MM or YYYY-MM-DD; empty where it is unknown."""
+    variant: Global___TaskVariant.ValueType
+    state: Global___TaskState.ValueType
+    """The two that follow tell of a task's life. They are answered, and are not part of its content."""
     @_builtins.property
     def data(self) -> _artifact_pb2.ArtifactRef:
         """A tar of the files that the agent finds under data/; unset where there are none."""
@@ -109,6 +161,10 @@ class Task(_message.Message):
         """Unset: the model gateway alone."""
 
     @_builtins.property
+    def leak_check(self) -> _leak_pb2.LeakCheck:
+        """Unset where nothing was checked: a task without a ground truth."""
+
+    @_builtins.property
     def repository(self) -> _repository_pb2.RepositorySpec: ...
     @_builtins.property
     def follow_up(self) -> _follow_up_pb2.FollowUpSpec: ...
@@ -131,12 +187,15 @@ class Task(_message.Message):
         published: _builtins.str = ...,
         sources: _abc.Iterable[Global___DataSource] | None = ...,
         network: Global___Network | None = ...,
+        variant: Global___TaskVariant.ValueType = ...,
+        state: Global___TaskState.ValueType = ...,
+        leak_check: _leak_pb2.LeakCheck | None = ...,
         repository: _repository_pb2.RepositorySpec | None = ...,
         follow_up: _follow_up_pb2.FollowUpSpec | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "network", b"network", "repository", b"repository", "spec", b"spec", "truth", b"truth"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "leak_check", b"leak_check", "network", b"network", "repository", b"repository", "spec", b"spec", "truth", b"truth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "repository", b"repository", "sources", b"sources", "spec", b"spec", "truth", b"truth", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "leak_check", b"leak_check", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "repository", b"repository", "sources", b"sources", "spec", b"spec", "state", b"state", "truth", b"truth", "variant", b"variant", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_spec: _TypeAlias = _typing.Literal["repository", "follow_up"]  # noqa: Y015
     _WhichOneofArgType_spec: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
@@ -247,19 +306,23 @@ class Difficulty(_message.Message):
     CONCEPTUAL_DECOMPOSITION_FIELD_NUMBER: _builtins.int
     CONFOUND_CONTROL_FIELD_NUMBER: _builtins.int
     ANALYSIS_COMPLEXITY_FIELD_NUMBER: _builtins.int
+    RATED_BY_FIELD_NUMBER: _builtins.int
     conceptual_decomposition: _builtins.int
     confound_control: _builtins.int
     analysis_complexity: _builtins.int
+    rated_by: _builtins.str
+    """Who rated it: "people", "heuristic-v1", or a model's name with the version of its prompt. Empty: not told."""
     def __init__(
         self,
         *,
         conceptual_decomposition: _builtins.int = ...,
         confound_control: _builtins.int = ...,
         analysis_complexity: _builtins.int = ...,
+        rated_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis_complexity", b"analysis_complexity", "conceptual_decomposition", b"conceptual_decomposition", "confound_control", b"confound_control"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["analysis_complexity", b"analysis_complexity", "conceptual_decomposition", b"conceptual_decomposition", "confound_control", b"confound_control", "rated_by", b"rated_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -276,6 +339,11 @@ class GroundTruth(_message.Message):
     EVIDENCE_FIELD_NUMBER: _builtins.int
     LEAF_PATH_FIELD_NUMBER: _builtins.int
     PAPER_ID_FIELD_NUMBER: _builtins.int
+    STATEMENTS_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    ARXIV_ID_FIELD_NUMBER: _builtins.int
+    DOI_FIELD_NUMBER: _builtins.int
+    DIFFICULTY_REASONS_FIELD_NUMBER: _builtins.int
     TEST_FIELD_NUMBER: _builtins.int
     RUBRICS_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
@@ -286,6 +354,18 @@ class GroundTruth(_message.Message):
     leaf_path: _builtins.str
     """The leaf's path in its tree."""
     paper_id: _builtins.str
+    title: _builtins.str
+    """The source paper, which the public part must not name."""
+    arxiv_id: _builtins.str
+    doi: _builtins.str
+    @_builtins.property
+    def statements(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The findings one by one; empty where `text` was handed in as prose."""
+
+    @_builtins.property
+    def difficulty_reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Why the task was rated as hard as it was, one line each axis."""
+
     @_builtins.property
     def test(self) -> _repository_pb2.SealedTest:
         """Set for repository tasks with a test."""
@@ -302,12 +382,17 @@ class GroundTruth(_message.Message):
         evidence: _builtins.str = ...,
         leaf_path: _builtins.str = ...,
         paper_id: _builtins.str = ...,
+        statements: _abc.Iterable[_builtins.str] | None = ...,
+        title: _builtins.str = ...,
+        arxiv_id: _builtins.str = ...,
+        doi: _builtins.str = ...,
+        difficulty_reasons: _abc.Iterable[_builtins.str] | None = ...,
         test: _repository_pb2.SealedTest | None = ...,
         rubrics: _follow_up_pb2.Rubrics | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["rubrics", b"rubrics", "test", b"test"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "leaf_path", b"leaf_path", "paper_id", b"paper_id", "rubrics", b"rubrics", "task_id", b"task_id", "test", b"test", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arxiv_id", b"arxiv_id", "difficulty_reasons", b"difficulty_reasons", "doi", b"doi", "evidence", b"evidence", "leaf_path", b"leaf_path", "paper_id", b"paper_id", "rubrics", b"rubrics", "statements", b"statements", "task_id", b"task_id", "test", b"test", "text", b"text", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
