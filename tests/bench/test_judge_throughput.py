@@ -26,8 +26,8 @@ from pathlib import Path
 import pytest
 
 from firetrial.judge.v1 import events_pb2
-from firetrial_judge.cache import StoreTier
 from firetrial_judge.model_judge import clients, model_judges
+from firetrial_kit.cache import StoreTier
 from firetrial_kit.models import Endpoint, Message, ModelClient
 from unit.judge.world import World
 
@@ -91,7 +91,8 @@ async def judge_process(world: World, url: str, at_once: int = LIMIT) -> AsyncIt
     """A judge started anew over what the world holds, asking the model at `url`."""
     async with AsyncExitStack() as stack:
         client = clients(lambda _: Endpoint(url, "scripted", "none", at_once=at_once), stack)
-        world.start(model=model_judges(client, StoreTier(world.objects), {}), at_once=64)
+        cache = StoreTier(world.objects, "results", "judge-cache")
+        world.start(model=model_judges(client, cache, {}), at_once=64)
         yield
 
 

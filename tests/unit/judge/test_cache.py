@@ -3,65 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-
-from firetrial_judge.cache import LocalTier, NoCache, StoreTier, Tiers
 from firetrial_judge.claims import Claim, Kind
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
 from firetrial_judge.judgement import judge_texts
 from firetrial_judge.model_judge import ModelJudge
 from firetrial_judge.panel import Panel
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.cache import NoCache, StoreTier
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.testing import InMemoryObjects
 from support.scripted_models import Request, ScriptedModels, claim_ids
 from unit.judge.wrong import CONCLUSION, TRUTH, right, wants_claims
 
-KEYS = [f"{n:02x}" * 32 for n in range(10)]
 
-
-async def test_a_folder_keeps_what_was_read_last(tmp_path: Path) -> None:
-    tier = LocalTier(tmp_path / "cache", limit=1000)
-    for number, key in enumerate(KEYS[:9]):
-        await tier.put({key: b"x" * 100})
-        os.utime(tmp_path / "cache" / key[:2] / f"{key}.json", (number, number))
-    assert set(await tier.get([KEYS[0], KEYS[9]])) == {KEYS[0]}
-    await tier.put({KEYS[9]: b"x" * 101})
-    assert set(await tier.get(KEYS)) == set(KEYS) - {KEYS[1], KEYS[2]}
-    assert tier.stats().size <= 900
-    assert tier.prune(0).entries == 0
-    assert await tier.get(KEYS) == {}
-
-
-async def test_a_folder_that_cannot_be_written_costs_nothing_but_speed(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    tier = LocalTier(tmp_path / "file" / "cache", limit=1000)
-    await tier.put({KEYS[0]: b"x"})
-    assert await tier.get(KEYS) == {}
-
-
-async def test_the_store_is_asked_where_the_folder_has_nothing_and_fills_it(tmp_path: Path) -> None:
-    objects = InMemoryObjects()
-    await StoreTier(objects).put({KEYS[0]: b'"paid"'})
-    local = LocalTier(tmp_path, limit=1000)
-    assert await Tiers(local, StoreTier(objects)).get(KEYS) == {KEYS[0]: b'"paid"'}
-    assert await local.get(KEYS) == {KEYS[0]: b'"paid"'}
-    assert list(objects.held) == [f"results/judge-cache/00/{KEYS[0]}.json"]
-
-
-async def test_a_store_that_is_away_is_not_paid_around_and_loses_no_answer() -> None:
-    objects = InMemoryObjects()
-    objects.fail_next = FiretrialError(Reason.UNAVAILABLE, "away")
-    with pytest.raises(FiretrialError):
-        await StoreTier(objects).get(KEYS[:1])
-    objects.fail_next = FiretrialError(Reason.UNAVAILABLE, "away")
-    await StoreTier(objects).put({KEYS[0]: b"1"})
-    assert await StoreTier(objects).get(KEYS[:1]) == {}
+def _store(objects: InMemoryObjects) -> StoreTier:
+    return StoreTier(objects, "results", "judge-cache")
 
 
 class Scorer:
@@ -96,7 +54,7 @@ async def test_a_change_pays_for_what_it_changes_and_for_nothing_else() -> None:
     claims = replace(prompts, claims=Prompt("claims-next", prompts.claims.text + "\nThink."))
     async with AsyncExitStack() as stack:
         models = stack.enter_context(ScriptedModels(right))
-        scorer = Scorer(models, stack, StoreTier(InMemoryObjects()))
+        scorer = Scorer(models, stack, _store(InMemoryObjects()))
         assert await scorer.paid(prompts) == ["claims", "claims", "verdicts"]
         assert await scorer.paid(prompts) == []
         assert await scorer.paid(verdicts) == ["verdicts"]
@@ -119,7 +77,7 @@ async def test_without_a_cache_everything_is_paid_for() -> None:
 async def test_an_entry_of_another_form_is_paid_for_again() -> None:
     objects = InMemoryObjects()
     async with AsyncExitStack() as stack:
-        scorer = Scorer(stack.enter_context(ScriptedModels(right)), stack, StoreTier(objects))
+        scorer = Scorer(stack.enter_context(ScriptedModels(right)), stack, _store(objects))
         await scorer.paid(load_prompts())
         for uri, (_, media_type) in list(objects.held.items()):
             objects.held[uri] = (b'{"older": "form"}', media_type)
@@ -127,7 +85,7 @@ async def test_an_entry_of_another_form_is_paid_for_again() -> None:
 
 
 async def test_of_claims_against_the_same_reference_only_new_ones_are_asked() -> None:
-    cache = StoreTier(InMemoryObjects())
+    cache = _store(InMemoryObjects())
     async with AsyncExitStack() as stack:
         models = stack.enter_context(ScriptedModels(right))
         client = ModelClient(Endpoint(models.base_url, "m"))
@@ -148,7 +106,7 @@ async def test_what_two_want_at_once_is_paid_for_once() -> None:
         models = stack.enter_context(ScriptedModels(right))
         client = ModelClient(Endpoint(models.base_url, "m"))
         stack.push_async_callback(client.aclose)
-        judge = ModelJudge(client, load_prompts(), cache=StoreTier(InMemoryObjects()))
+        judge = ModelJudge(client, load_prompts(), cache=_store(InMemoryObjects()))
         found = await asyncio.gather(*(judge.claims(TRUTH) for _ in range(5)))
     assert sorted(spent.calls for _, spent in found) == [0, 0, 0, 0, 1]
     assert len({extraction for extraction, _ in found}) == 1

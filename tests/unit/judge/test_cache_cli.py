@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from firetrial_judge.cache import LocalTier
 from firetrial_judge.cli import judge_group
+from firetrial_kit.cache import LocalTier
 from support.scripted_models import ScriptedModels
 from unit.judge.wrong import CONCLUSION, TRUTH, right
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from firetrial.judge.v1 import judge_service_pb2, judgement_pb2
 from firetrial.plan.v1 import plan_pb2
-from firetrial_judge.cache import NoCache
 from firetrial_judge.claims import Claim, Kind, extract
-from firetrial_judge.judge import JudgeConfig, Question, Spent
+from firetrial_judge.judge import JudgeConfig, Question
 from firetrial_judge.judgement import judge_texts
 from firetrial_judge.judges import Judges, Spec
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.panel import Panel, Vote, flip_rate, majority
 from firetrial_judge.verdict import Ruling, Verdict
-from firetrial_kit.asking import UpstreamRefused, UpstreamUnavailable, Usage
+from firetrial_kit.asking import Spent, UpstreamRefused, UpstreamUnavailable, Usage
+from firetrial_kit.cache import NoCache
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint
 from support.scripted_models import Reply, Request, ScriptedModels, answer

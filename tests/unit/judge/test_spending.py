@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from firetrial.judge.v1 import events_pb2, judge_service_pb2
 from firetrial.plan.v1 import plan_pb2
-from firetrial_judge.cache import StoreTier
-from firetrial_judge.judge import Spent
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.spending import Account, CappedPurse, Purses, estimate
-from firetrial_kit.asking import Price, Usage
+from firetrial_kit.asking import Price, Spent, Usage
+from firetrial_kit.cache import StoreTier
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint
 from firetrial_kit.records import Records
@@ -114,7 +113,7 @@ async def capped(
     await world.task(truth=TRUTH)
     models = stack.enter_context(ScriptedModels(right))
     client = clients(lambda _: Endpoint(models.base_url, "m"), stack)
-    world.start(model=model_judges(client, StoreTier(world.objects), prices))
+    world.start(model=model_judges(client, StoreTier(world.objects, "results", "judge-cache"), prices))
     config = plan_pb2.JudgeConfig(max_cost_usd=cap)
     for number in range(runs):
         await world.finish(await world.run(f"r-{number}", CONCLUSION + " " * number), config)

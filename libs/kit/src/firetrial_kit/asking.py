@@ -57,6 +57,45 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What the model calls of one piece of work took; zero where no model was asked.
+
+    `cost_usd` is None where the price of any call is unknown, which is not 0. `cache_hits` counts the answers
+    that were at hand instead.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float | None = None
+    cache_hits: int = 0
+
+    @classmethod
+    def of(cls, usage: Usage, price: Price | None) -> Spent:
+        """What was used, at a price that is None where it is unknown."""
+        cost = None if price is None else price.of(usage)
+        return cls(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, cost)
+
+    def __add__(self, other: Spent) -> Spent:
+        costs = [spent.cost_usd for spent in (self, other) if spent.calls]
+        known = [cost for cost in costs if cost is not None]
+        return Spent(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            sum(known) if known and len(known) == len(costs) else None,
+            self.cache_hits + other.cache_hits,
+        )
+
+    @property
+    def known_cost(self) -> float | None:
+        """USD, 0 where nothing was asked, None where it is unknown."""
+        return self.cost_usd if self.calls else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A value that fits the schema, and what it cost, failed tries included."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from firetrial_judge.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_judge.calibration.calibrating import Calibrating, CalibrationMetrics
 from firetrial_judge.calibration.drift import CalibrationRecord
 from firetrial_judge.config import JudgeSettings
@@ -16,6 +15,7 @@ from firetrial_judge.offline import OfflineJudge
 from firetrial_judge.one_word import OneWord
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.spending import Purses
+from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_kit.models import ModelClient
 from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
@@ -37,7 +37,7 @@ def models(
 def _tiers(settings: JudgeSettings, objects: Objects) -> Iterator[Cache]:
     if settings.cache_dir:
         yield LocalTier(settings.cache_dir, settings.cache_bytes)
-    yield StoreTier(objects)
+    yield StoreTier(objects, "results", "judge-cache")
 
 
 def grader(

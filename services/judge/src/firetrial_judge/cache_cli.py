@@ -29,7 +29,7 @@ def cache_group() -> None:
 @JSON_OPTION
 def stats(*, folder: str, as_json: bool) -> None:
     """How many answers the folder holds, and their bytes."""
-    from firetrial_judge.cache import LocalTier
+    from firetrial_kit.cache import LocalTier
 
     with refusals():
         where = _existing(folder)
@@ -43,7 +43,7 @@ def stats(*, folder: str, as_json: bool) -> None:
 @JSON_OPTION
 def prune(*, folder: str, keep_mib: int, as_json: bool) -> None:
     """Remove answers, those unread for longest first, and say what is left."""
-    from firetrial_judge.cache import LocalTier
+    from firetrial_kit.cache import LocalTier
 
     with refusals():
         where = _existing(folder)

@@ -28,10 +28,10 @@ from firetrial_judge.terminal import (
 from firetrial_kit.errors import Fault, invalid
 
 if TYPE_CHECKING:
-    from firetrial_judge.cache import Cache
     from firetrial_judge.judgement import Judge, Judgement
     from firetrial_judge.one_word import OneWord
     from firetrial_judge.pairs import Pair
+    from firetrial_kit.cache import Cache
 
 _CACHE_BYTES = 256 * 1024 * 1024
 _BACKENDS = backend_options("offline")
@@ -135,7 +135,7 @@ def _one_word(backend: str) -> OneWord:
 
 def _cache() -> Cache | None:
     """The folder that the environment names, which `judge cache` looks after."""
-    from firetrial_judge.cache import LocalTier
+    from firetrial_kit.cache import LocalTier
 
     folder = os.environ.get(CACHE_VARIABLE, "")
     return LocalTier(Path(folder), _CACHE_BYTES) if folder else None

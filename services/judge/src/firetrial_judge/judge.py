@@ -9,7 +9,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.verdict import Ruling
-from firetrial_kit.asking import Meter, Price
+from firetrial_kit.asking import Meter, Price, Spent
 from firetrial_kit.ids import digest
 
 
@@ -49,39 +49,6 @@ class JudgeConfig:
     def hash(self) -> str:
         """SHA-256, lower-case hex, over all but the convention, which changes no verdict."""
         return digest({name: value for name, value in asdict(self).items() if name != "convention"})
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Model calls and tokens paid for; zero for the offline judge.
-
-    `cost_usd` is None where the price of any call is unknown, which is not 0. `cache_hits` counts the answers
-    that were at hand instead.
-    """
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    cost_usd: float | None = None
-    cache_hits: int = 0
-
-    def __add__(self, other: Spent) -> Spent:
-        costs = [spent.cost_usd for spent in (self, other) if spent.calls]
-        known = [cost for cost in costs if cost is not None]
-        return Spent(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-            sum(known) if known and len(known) == len(costs) else None,
-            self.cache_hits + other.cache_hits,
-        )
-
-    @property
-    def known_cost(self) -> float | None:
-        """USD, 0 where nothing was asked, None where it is unknown."""
-        return self.cost_usd if self.calls else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,18 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from firetrial_judge import hostile
 from firetrial_judge.claims import Claim, Extraction
-from firetrial_judge.judge import (
-    Convention,
-    Judge,
-    JudgeConfig,
-    Mode,
-    Question,
-    Spent,
-)
+from firetrial_judge.judge import Convention, Judge, JudgeConfig, Mode, Question
 from firetrial_judge.panel import Opinion, Panel, in_order
 from firetrial_judge.score import Score, score
 from firetrial_judge.text import MAX_CHARS
 from firetrial_judge.verdict import Ruling, Span, Verdict
+from firetrial_kit.asking import Spent
 from firetrial_kit.ids import digest
 
 __all__ = [

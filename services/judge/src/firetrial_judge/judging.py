@@ -11,21 +11,22 @@ from firetrial.runner.v1 import run_pb2
 from firetrial_judge import wire
 from firetrial_judge.archive import Archive
 from firetrial_judge.claims import Extraction
-from firetrial_judge.judge import Convention, JudgeConfig, Spent
+from firetrial_judge.judge import Convention, JudgeConfig
 from firetrial_judge.judgement import Judgement, judge_texts, judgement_id, text_hash
 from firetrial_judge.judges import Judges
 from firetrial_judge.metrics import JudgeMetrics
-from firetrial_judge.once import Turns
 from firetrial_judge.panel import Panel
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.spending import Purses
 from firetrial_judge.verdict import Verdict
 from firetrial_kit import events
+from firetrial_kit.asking import Spent
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
+from firetrial_kit.once import Turns
 from firetrial_kit.records import Records
 from firetrial_kit.references import ref_to_wire
 

@@ -19,19 +19,19 @@ from typing import Self
 from pydantic import TypeAdapter, ValidationError
 
 from firetrial_judge import entries
-from firetrial_judge.cache import Cache, NoCache
 from firetrial_judge.claims import Claim, Extraction
 from firetrial_judge.instructions import Prompt, Prompts, load_prompts
-from firetrial_judge.judge import Judge, JudgeConfig, Purse, Question, Spent
+from firetrial_judge.judge import Judge, JudgeConfig, Purse, Question
 from firetrial_judge.judges import no_model, one_more
-from firetrial_judge.once import Turns
 from firetrial_judge.one_word import WORDS, Examined, OneWord
 from firetrial_judge.shelf import Shelf
 from firetrial_judge.text import MAX_CHARS, clean, units
 from firetrial_judge.verdict import Ruling, Verdict
-from firetrial_kit.asking import Meter, Price, Schema, Usage
+from firetrial_kit.asking import Meter, Price, Schema, Spent, Usage
+from firetrial_kit.cache import Cache, NoCache
 from firetrial_kit.ids import digest
 from firetrial_kit.models import Answer, Call, Endpoint, MalformedAnswer, Message, ModelClient
+from firetrial_kit.once import Turns
 
 _BATCH = 60  # claims in one request
 _GIVE_UP = 3  # malformed answers in a row after which the rest is left UNSCORED
@@ -227,8 +227,7 @@ class ModelJudge:
         return digest(task, version, endpoint.dialect, endpoint.base_url, endpoint.model, content)
 
     def _spent(self, usage: Usage) -> Spent:
-        cost = self._price.of(usage) if self._price else None
-        return Spent(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, cost)
+        return Spent.of(usage, self._price)
 
 
 def clients(

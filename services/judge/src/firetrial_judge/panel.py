@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from firetrial_judge.claims import Claim, Extraction
-from firetrial_judge.judge import Convention, Judge, Mode, ModelBacked, Question, Spent
+from firetrial_judge.judge import Convention, Judge, Mode, ModelBacked, Question
 from firetrial_judge.merging import merged
 from firetrial_judge.verdict import Ruling, Verdict
-from firetrial_kit.asking import ModelError
+from firetrial_kit.asking import ModelError, Spent
 from firetrial_kit.errors import FiretrialError, Reason
 
 A = TypeVar("A")

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from pydantic import TypeAdapter, ValidationError
 
-from firetrial_judge.cache import Cache
-from firetrial_judge.once import Turns
 from firetrial_judge.verdict import Ruling
+from firetrial_kit.cache import Cache
+from firetrial_kit.once import Turns
 
 _RULINGS: TypeAdapter[dict[str, Ruling]] = TypeAdapter(dict[str, Ruling])
 

@@ -10,12 +10,13 @@ from datetime import datetime
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.claims import Claim
-from firetrial_judge.judge import Convention, JudgeConfig, Mode, Spent
+from firetrial_judge.judge import Convention, JudgeConfig, Mode
 from firetrial_judge.judgement import Judgement
 from firetrial_judge.judges import Backend, Spec
 from firetrial_judge.panel import Opinion
 from firetrial_judge.score import Score
 from firetrial_judge.verdict import Verdict
+from firetrial_kit.asking import Spent
 from firetrial_kit.errors import Fault, check
 
 # Ids become keys of state and objects.

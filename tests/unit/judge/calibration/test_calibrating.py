@@ -13,16 +13,17 @@ from prometheus_client import CollectorRegistry
 from firetrial.judge.v1 import calibration_pb2, events_pb2, judgement_pb2
 from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.plan.v1 import plan_pb2
-from firetrial_judge.cache import NoCache
 from firetrial_judge.calibration.calibrating import Calibrating, CalibrationMetrics
 from firetrial_judge.calibration.drift import CalibrationRecord
 from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.claims import Claim
 from firetrial_judge.instructions import load_prompts
-from firetrial_judge.judge import Judge, JudgeConfig, Spent
+from firetrial_judge.judge import Judge, JudgeConfig
 from firetrial_judge.judges import Judges
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.verdict import Ruling
+from firetrial_kit.asking import Spent
+from firetrial_kit.cache import NoCache
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint
 from firetrial_kit.objects import GRANTS

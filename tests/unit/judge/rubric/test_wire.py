@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial.judge.v1 import rubric_pb2
-from firetrial_judge.judge import Spent
 from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State, totals
 from firetrial_judge.rubric.reading import read
 from firetrial_judge.rubric.wire import fill, leaves_to_domain, usage_to_domain
+from firetrial_kit.asking import Spent
 
 names = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=20)
 passages = st.lists(names, max_size=3).map(tuple)

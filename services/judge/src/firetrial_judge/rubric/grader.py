@@ -10,7 +10,6 @@ from typing import Any
 from google.protobuf.json_format import MessageToJson, Parse, ParseError
 
 from firetrial.judge.v1 import rubric_pb2
-from firetrial_judge.judge import Spent
 from firetrial_judge.judges import Spec
 from firetrial_judge.panel import polled
 from firetrial_judge.rubric.document import load
@@ -22,7 +21,7 @@ from firetrial_judge.rubric.submission import Submission, from_tar
 from firetrial_judge.rubric.tree import Rubric
 from firetrial_judge.rubric.wire import fill, leaves_to_domain, usage_to_domain
 from firetrial_judge.spending import Purses
-from firetrial_kit.asking import Price
+from firetrial_kit.asking import Price, Spent
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.ids import sha256

@@ -16,13 +16,13 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Self
 
-from firetrial_judge.judge import Purse, Spent
+from firetrial_judge.judge import Purse
 from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
 from firetrial_judge.text import clean
-from firetrial_kit.asking import Price
+from firetrial_kit.asking import Price, Spent
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
 from firetrial_kit.models import MalformedAnswer, Message, Meter, ModelClient, ModelError, Usage
@@ -139,8 +139,7 @@ class RubricJudge:
         return Graded(grades, self._spent(asking.usage), asking.error, flags)
 
     def _spent(self, usage: Usage) -> Spent:
-        cost = self._price.of(usage) if self._price else None
-        return Spent(usage.calls, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, cost)
+        return Spent.of(usage, self._price)
 
     async def ask(
         self, rubric: Rubric, leaves: Sequence[Node], listing: str, shown: Shown

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from firetrial_judge.judge import Spent
 from firetrial_judge.panel import Vote, flip_rate, majority, polled
 from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State
 from firetrial_judge.rubric.grading import Graded, RubricJudge
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
 from firetrial_judge.verdict import Verdict
+from firetrial_kit.asking import Spent
 from firetrial_kit.ids import digest
 
 DISAGREEMENT, INCOMPLETE = "panel_disagreement", "panel_incomplete"

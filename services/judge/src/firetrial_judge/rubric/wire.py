@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firetrial.judge.v1 import judgement_pb2, rubric_pb2
-from firetrial_judge.judge import Spent
 from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State, Totals
 from firetrial_judge.wire import usage_to_wire
+from firetrial_kit.asking import Spent
 
 _STATES = {state: getattr(rubric_pb2, f"LEAF_STATE_{state}") for state in State}
 _BACK = {wire: state for state, wire in _STATES.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from firetrial_judge.once import Turns
+from firetrial_kit.once import Turns
 
 
 async def test_the_same_key_waits_and_another_does_not() -> None:

@@ -1,8 +1,8 @@
-"""What was paid for once: extractions and verdicts, by the content of what was asked.
+"""Answers of models that were paid for once, by the content of what was asked.
 
-A key is a hash over everything that an answer depends on: the claim, the reference, the prompt's version,
-the model, its address and parameters. So a changed prompt pays for what it changed and for nothing else.
-Entries lie in the object store, where every judge finds them, and in a local folder in front of it.
+A key is a hash over everything that an answer depends on: the texts asked about, the prompt's version, the
+model, its address and parameters. So a changed prompt pays for what it changed and for nothing else. Entries
+lie in the object store, where every process of a service finds them, and in a local folder in front of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Protocol
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
 
-_PREFIX = "judge-cache"
 _JSON = "application/json"
 _AT_ONCE = 16
 _LOW_WATER = 0.9  # what pruning leaves of the limit, so that it is not done again at the next entry
@@ -126,10 +125,12 @@ class LocalTier:
 
 
 class StoreTier:
-    """Entries in the results bucket, under `judge-cache/`."""
+    """Entries in a `bucket` of the object store, under `prefix`."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: Objects, bucket: str, prefix: str) -> None:
         self._objects = objects
+        self._bucket = bucket
+        self._prefix = prefix
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def get(self, keys: Iterable[str]) -> dict[str, bytes]:
@@ -143,7 +144,7 @@ class StoreTier:
     async def _get(self, key: str) -> bytes | None:
         async with self._turns:
             try:
-                return await self._objects.get(f"results/{_object(key)}")
+                return await self._objects.get(f"{self._bucket}/{self._key(key)}")
             except FiretrialError as error:
                 # Away for a moment: better to come back later than to pay again.
                 if error.reason is Reason.NOT_FOUND or not error.retryable:
@@ -153,7 +154,10 @@ class StoreTier:
     async def _put(self, key: str, value: bytes) -> None:
         async with self._turns:
             with suppress(FiretrialError):
-                await self._objects.put("results", _object(key), value, _JSON)
+                await self._objects.put(self._bucket, self._key(key), value, _JSON)
+
+    def _key(self, key: str) -> str:
+        return f"{self._prefix}/{key[:2]}/{key}.json"
 
 
 class Tiers:
@@ -177,7 +181,3 @@ class Tiers:
     async def put(self, entries: Mapping[str, bytes]) -> None:
         for tier in self._tiers:
             await tier.put(entries)
-
-
-def _object(key: str) -> str:
-    return f"{_PREFIX}/{key[:2]}/{key}.json"
