@@ -23,22 +23,29 @@ _sym_db = _symbol_database.Default()
 
 
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
+from firetrial.parser.v1 import proposal_pb2 as firetrial_dot_parser_dot_v1_dot_proposal__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/events.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"\xa6\x01\n\x0ePaperSubmitted\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x32\n\x06source\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"\xc5\x01\n\x0bPaperParsed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x34\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"K\n\x10PaperParseFailed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\rexperiment_id\x18\x03 \x01(\t\"w\n\x0bTaskCreated\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04slip\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Slipb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/events.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"\xa6\x01\n\x0ePaperSubmitted\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x32\n\x06source\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"\xc5\x01\n\x0bPaperParsed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x34\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"K\n\x10PaperParseFailed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\rexperiment_id\x18\x03 \x01(\t\"w\n\x0bTaskCreated\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04slip\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\":\n\x11ProposalSubmitted\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08paper_id\x18\x02 \x01(\t\"\xae\x01\n\x10ProposalAssessed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x34\n\x0b\x61ssessments\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x1a\n\rsupport_ratio\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x10\n\x0e_support_ratio\";\n\x14ProposalAssessFailed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PAPERSUBMITTED']._serialized_start=126
-  _globals['_PAPERSUBMITTED']._serialized_end=292
-  _globals['_PAPERPARSED']._serialized_start=295
-  _globals['_PAPERPARSED']._serialized_end=492
-  _globals['_PAPERPARSEFAILED']._serialized_start=494
-  _globals['_PAPERPARSEFAILED']._serialized_end=569
-  _globals['_TASKCREATED']._serialized_start=571
-  _globals['_TASKCREATED']._serialized_end=690
+  _globals['_PAPERSUBMITTED']._serialized_start=162
+  _globals['_PAPERSUBMITTED']._serialized_end=328
+  _globals['_PAPERPARSED']._serialized_start=331
+  _globals['_PAPERPARSED']._serialized_end=528
+  _globals['_PAPERPARSEFAILED']._serialized_start=530
+  _globals['_PAPERPARSEFAILED']._serialized_end=605
+  _globals['_TASKCREATED']._serialized_start=607
+  _globals['_TASKCREATED']._serialized_end=726
+  _globals['_PROPOSALSUBMITTED']._serialized_start=728
+  _globals['_PROPOSALSUBMITTED']._serialized_end=786
+  _globals['_PROPOSALASSESSED']._serialized_start=789
+  _globals['_PROPOSALASSESSED']._serialized_end=963
+  _globals['_PROPOSALASSESSFAILED']._serialized_start=965
+  _globals['_PROPOSALASSESSFAILED']._serialized_end=1024
 # @@protoc_insertion_point(module_scope)

@@ -3,10 +3,13 @@
 isort:skip_file
 """
 
+from collections import abc as _abc
 from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
+from firetrial.parser.v1 import proposal_pb2 as _proposal_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -150,3 +153,91 @@ class TaskCreated(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskCreated: _TypeAlias = TaskCreated  # noqa: Y015
+
+@_typing.final
+class ProposalSubmitted(_message.Message):
+    """ft.evt.parser.v1.proposal_submitted.<proposal>"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    PAPER_ID_FIELD_NUMBER: _builtins.int
+    proposal_id: _builtins.str
+    paper_id: _builtins.str
+    """Which paper it is to be extracted from; empty where its parts were submitted."""
+    def __init__(
+        self,
+        *,
+        proposal_id: _builtins.str = ...,
+        paper_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["paper_id", b"paper_id", "proposal_id", b"proposal_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProposalSubmitted: _TypeAlias = ProposalSubmitted  # noqa: Y015
+
+@_typing.final
+class ProposalAssessed(_message.Message):
+    """ft.evt.parser.v1.proposal_assessed.<proposal>: an outside gate can decide by it, as the runner does."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    ASSESSMENTS_FIELD_NUMBER: _builtins.int
+    SUPPORT_RATIO_FIELD_NUMBER: _builtins.int
+    proposal_id: _builtins.str
+    agent_id: _builtins.str
+    task_id: _builtins.str
+    support_ratio: _builtins.float
+    """Unset where no claim was ruled on."""
+    @_builtins.property
+    def assessments(self) -> _containers.RepeatedCompositeFieldContainer[_proposal_pb2.Assessment]:
+        """One for each mode; long rationales are cut."""
+
+    def __init__(
+        self,
+        *,
+        proposal_id: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        task_id: _builtins.str = ...,
+        assessments: _abc.Iterable[_proposal_pb2.Assessment] | None = ...,
+        support_ratio: _builtins.float | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_support_ratio", b"_support_ratio", "support_ratio", b"support_ratio"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_support_ratio", b"_support_ratio", "agent_id", b"agent_id", "assessments", b"assessments", "proposal_id", b"proposal_id", "support_ratio", b"support_ratio", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__support_ratio: _TypeAlias = _typing.Literal["support_ratio"]  # noqa: Y015
+    _WhichOneofArgType__support_ratio: _TypeAlias = _typing.Literal["_support_ratio", b"_support_ratio"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__support_ratio) -> _WhichOneofReturnType__support_ratio | None: ...
+
+Global___ProposalAssessed: _TypeAlias = ProposalAssessed  # noqa: Y015
+
+@_typing.final
+class ProposalAssessFailed(_message.Message):
+    """ft.evt.parser.v1.proposal_assess_failed.<proposal>: says nothing about the proposal."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    proposal_id: _builtins.str
+    reason: _builtins.str
+    def __init__(
+        self,
+        *,
+        proposal_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal_id", b"proposal_id", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProposalAssessFailed: _TypeAlias = ProposalAssessFailed  # noqa: Y015

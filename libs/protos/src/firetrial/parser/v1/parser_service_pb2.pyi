@@ -6,11 +6,13 @@ isort:skip_file
 from collections import abc as _abc
 from firetrial.parser.v1 import candidate_pb2 as _candidate_pb2
 from firetrial.parser.v1 import paper_pb2 as _paper_pb2
+from firetrial.parser.v1 import proposal_pb2 as _proposal_pb2
 from firetrial.parser.v1 import task_pb2 as _task_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -658,3 +660,212 @@ class OverruleLeakResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OverruleLeakResponse: _TypeAlias = OverruleLeakResponse  # noqa: Y015
+
+@_typing.final
+class SubmitProposalRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Outcomes:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _OutcomesEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[SubmitProposalRequest._Outcomes.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        OUTCOMES_UNSPECIFIED: SubmitProposalRequest._Outcomes.ValueType  # 0
+        """Same as OUTCOMES_REFUSE."""
+        OUTCOMES_REFUSE: SubmitProposalRequest._Outcomes.ValueType  # 1
+        """INVALID, with each of them."""
+        OUTCOMES_MASK: SubmitProposalRequest._Outcomes.ValueType  # 2
+        """They are taken out, and listed in the proposal."""
+
+    class Outcomes(_Outcomes, metaclass=_OutcomesEnumTypeWrapper):
+        """What is done with results and outcome language. What is extracted from a paper is always masked."""
+
+    OUTCOMES_UNSPECIFIED: SubmitProposalRequest.Outcomes.ValueType  # 0
+    """Same as OUTCOMES_REFUSE."""
+    OUTCOMES_REFUSE: SubmitProposalRequest.Outcomes.ValueType  # 1
+    """INVALID, with each of them."""
+    OUTCOMES_MASK: SubmitProposalRequest.Outcomes.ValueType  # 2
+    """They are taken out, and listed in the proposal."""
+
+    PARTS_FIELD_NUMBER: _builtins.int
+    PAPER_ID_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    paper_id: _builtins.str
+    """A paper that was read: the proposal is extracted from it, by a model."""
+    title: _builtins.str
+    agent_id: _builtins.str
+    """Whose plan it is, and for which task; both may be empty."""
+    task_id: _builtins.str
+    outcomes: Global___SubmitProposalRequest.Outcomes.ValueType
+    @_builtins.property
+    def parts(self) -> _proposal_pb2.ProposalParts: ...
+    def __init__(
+        self,
+        *,
+        parts: _proposal_pb2.ProposalParts | None = ...,
+        paper_id: _builtins.str = ...,
+        title: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
+        task_id: _builtins.str = ...,
+        outcomes: Global___SubmitProposalRequest.Outcomes.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["paper_id", b"paper_id", "parts", b"parts", "source", b"source"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "outcomes", b"outcomes", "paper_id", b"paper_id", "parts", b"parts", "source", b"source", "task_id", b"task_id", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_source: _TypeAlias = _typing.Literal["parts", "paper_id"]  # noqa: Y015
+    _WhichOneofArgType_source: _TypeAlias = _typing.Literal["source", b"source"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_source) -> _WhichOneofReturnType_source | None: ...
+
+Global___SubmitProposalRequest: _TypeAlias = SubmitProposalRequest  # noqa: Y015
+
+@_typing.final
+class SubmitProposalResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def proposal(self) -> _proposal_pb2.Proposal: ...
+    def __init__(
+        self,
+        *,
+        proposal: _proposal_pb2.Proposal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SubmitProposalResponse: _TypeAlias = SubmitProposalResponse  # noqa: Y015
+
+@_typing.final
+class GetProposalRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProposalRequest: _TypeAlias = GetProposalRequest  # noqa: Y015
+
+@_typing.final
+class GetProposalResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def proposal(self) -> _proposal_pb2.Proposal: ...
+    def __init__(
+        self,
+        *,
+        proposal: _proposal_pb2.Proposal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetProposalResponse: _TypeAlias = GetProposalResponse  # noqa: Y015
+
+@_typing.final
+class ListProposalsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """1 to 1000; 0 means 50."""
+    page_token: _builtins.str
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProposalsRequest: _TypeAlias = ListProposalsRequest  # noqa: Y015
+
+@_typing.final
+class ListProposalsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSALS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def proposals(self) -> _containers.RepeatedCompositeFieldContainer[_proposal_pb2.Proposal]:
+        """Without their parts, claims and rationales; GetProposal has them."""
+
+    def __init__(
+        self,
+        *,
+        proposals: _abc.Iterable[_proposal_pb2.Proposal] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "proposals", b"proposals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProposalsResponse: _TypeAlias = ListProposalsResponse  # noqa: Y015
+
+@_typing.final
+class WatchProposalRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchProposalRequest: _TypeAlias = WatchProposalRequest  # noqa: Y015
+
+@_typing.final
+class WatchProposalResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROPOSAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def proposal(self) -> _proposal_pb2.Proposal: ...
+    def __init__(
+        self,
+        *,
+        proposal: _proposal_pb2.Proposal | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal", b"proposal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchProposalResponse: _TypeAlias = WatchProposalResponse  # noqa: Y015

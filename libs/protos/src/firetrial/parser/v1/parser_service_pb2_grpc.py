@@ -95,6 +95,26 @@ class ParserServiceStub:
                 request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakRequest.SerializeToString,
                 response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakResponse.FromString,
                 _registered_method=True)
+        self.SubmitProposal = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/SubmitProposal',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.SubmitProposalRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.SubmitProposalResponse.FromString,
+                _registered_method=True)
+        self.GetProposal = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/GetProposal',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.GetProposalRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.GetProposalResponse.FromString,
+                _registered_method=True)
+        self.ListProposals = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ListProposals',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListProposalsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListProposalsResponse.FromString,
+                _registered_method=True)
+        self.WatchProposal = channel.unary_stream(
+                '/firetrial.parser.v1.ParserService/WatchProposal',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalResponse.FromString,
+                _registered_method=True)
 
 
 class ParserServiceServicer:
@@ -180,6 +200,33 @@ class ParserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SubmitProposal(self, request, context):
+        """Keeps a proposal, handed in or to be extracted from a paper, and has it assessed in both modes. The same
+        again is no fault; one that failed gets another attempt.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetProposal(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListProposals(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchProposal(self, request, context):
+        """The proposal as it is now, then each change, until it is ASSESSED or FAILED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ParserServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -242,6 +289,26 @@ def add_ParserServiceServicer_to_server(servicer, server):
                     servicer.OverruleLeak,
                     request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakRequest.FromString,
                     response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakResponse.SerializeToString,
+            ),
+            'SubmitProposal': grpc.unary_unary_rpc_method_handler(
+                    servicer.SubmitProposal,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.SubmitProposalRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.SubmitProposalResponse.SerializeToString,
+            ),
+            'GetProposal': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetProposal,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.GetProposalRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.GetProposalResponse.SerializeToString,
+            ),
+            'ListProposals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListProposals,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListProposalsRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListProposalsResponse.SerializeToString,
+            ),
+            'WatchProposal': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchProposal,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -569,6 +636,114 @@ class ParserService:
             '/firetrial.parser.v1.ParserService/OverruleLeak',
             firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakRequest.SerializeToString,
             firetrial_dot_parser_dot_v1_dot_parser__service__pb2.OverruleLeakResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubmitProposal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/SubmitProposal',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.SubmitProposalRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.SubmitProposalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetProposal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/GetProposal',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.GetProposalRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.GetProposalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListProposals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ListProposals',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListProposalsRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.ListProposalsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchProposal(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/WatchProposal',
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,6 +53,14 @@ class ParserServiceStub:
     """Makes a task of one leaf, and starts the plan on it where there is one. Made before, it is only announced."""
     OverruleLeak: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.OverruleLeakRequest, _parser_service_pb2.OverruleLeakResponse]
     """Publishes a task that was blocked for what it gives away. Name and reason stay with the task."""
+    SubmitProposal: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.SubmitProposalRequest, _parser_service_pb2.SubmitProposalResponse]
+    """Keeps a proposal, handed in or to be extracted from a paper, and has it assessed in both modes. The same
+    again is no fault; one that failed gets another attempt.
+    """
+    GetProposal: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.GetProposalRequest, _parser_service_pb2.GetProposalResponse]
+    ListProposals: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.ListProposalsRequest, _parser_service_pb2.ListProposalsResponse]
+    WatchProposal: _grpc.UnaryStreamMultiCallable[_parser_service_pb2.WatchProposalRequest, _parser_service_pb2.WatchProposalResponse]
+    """The proposal as it is now, then each change, until it is ASSESSED or FAILED."""
 
 @_typing.type_check_only
 class ParserServiceAsyncStub(ParserServiceStub):
@@ -79,6 +87,14 @@ class ParserServiceAsyncStub(ParserServiceStub):
     """Makes a task of one leaf, and starts the plan on it where there is one. Made before, it is only announced."""
     OverruleLeak: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.OverruleLeakRequest, _parser_service_pb2.OverruleLeakResponse]  # type: ignore[assignment]
     """Publishes a task that was blocked for what it gives away. Name and reason stay with the task."""
+    SubmitProposal: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.SubmitProposalRequest, _parser_service_pb2.SubmitProposalResponse]  # type: ignore[assignment]
+    """Keeps a proposal, handed in or to be extracted from a paper, and has it assessed in both modes. The same
+    again is no fault; one that failed gets another attempt.
+    """
+    GetProposal: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.GetProposalRequest, _parser_service_pb2.GetProposalResponse]  # type: ignore[assignment]
+    ListProposals: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.ListProposalsRequest, _parser_service_pb2.ListProposalsResponse]  # type: ignore[assignment]
+    WatchProposal: _aio.UnaryStreamMultiCallable[_parser_service_pb2.WatchProposalRequest, _parser_service_pb2.WatchProposalResponse]  # type: ignore[assignment]
+    """The proposal as it is now, then each change, until it is ASSESSED or FAILED."""
 
 class ParserServiceServicer(metaclass=_abc_1.ABCMeta):
     """Owns papers, trees, tasks and ground truths. Ground truths can be submitted but not read."""
@@ -174,5 +190,37 @@ class ParserServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_parser_service_pb2.OverruleLeakResponse, _abc.Awaitable[_parser_service_pb2.OverruleLeakResponse]]:
         """Publishes a task that was blocked for what it gives away. Name and reason stay with the task."""
+
+    @_abc_1.abstractmethod
+    def SubmitProposal(
+        self,
+        request: _parser_service_pb2.SubmitProposalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parser_service_pb2.SubmitProposalResponse, _abc.Awaitable[_parser_service_pb2.SubmitProposalResponse]]:
+        """Keeps a proposal, handed in or to be extracted from a paper, and has it assessed in both modes. The same
+        again is no fault; one that failed gets another attempt.
+        """
+
+    @_abc_1.abstractmethod
+    def GetProposal(
+        self,
+        request: _parser_service_pb2.GetProposalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parser_service_pb2.GetProposalResponse, _abc.Awaitable[_parser_service_pb2.GetProposalResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListProposals(
+        self,
+        request: _parser_service_pb2.ListProposalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_parser_service_pb2.ListProposalsResponse, _abc.Awaitable[_parser_service_pb2.ListProposalsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def WatchProposal(
+        self,
+        request: _parser_service_pb2.WatchProposalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_parser_service_pb2.WatchProposalResponse], _abc.AsyncIterator[_parser_service_pb2.WatchProposalResponse]]:
+        """The proposal as it is now, then each change, until it is ASSESSED or FAILED."""
 
 def add_ParserServiceServicer_to_server(servicer: ParserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

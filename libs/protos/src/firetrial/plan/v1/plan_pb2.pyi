@@ -41,6 +41,7 @@ class Plan(_message.Message):
     AT_ONCE_FIELD_NUMBER: _builtins.int
     RELEASE_FIELD_NUMBER: _builtins.int
     DENIED_HOSTS_FIELD_NUMBER: _builtins.int
+    GATE_FIELD_NUMBER: _builtins.int
     repeats: _builtins.int
     """Runs of each agent on each task, 1 to 100."""
     pool: _builtins.str
@@ -71,6 +72,10 @@ class Plan(_message.Message):
     def denied_hosts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Hosts that no run may reach, beside those that its task denies; as Network.denied of a task. At most 64."""
 
+    @_builtins.property
+    def gate(self) -> Global___Gate:
+        """Unset: runs need no proposal."""
+
     def __init__(
         self,
         *,
@@ -87,16 +92,97 @@ class Plan(_message.Message):
         at_once: _builtins.int = ...,
         release: _builtins.str = ...,
         denied_hosts: _abc.Iterable[_builtins.str] | None = ...,
+        gate: Global___Gate | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "judge", b"judge", "limits", b"limits", "max_cost_usd", b"max_cost_usd"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "gate", b"gate", "judge", b"judge", "limits", b"limits", "max_cost_usd", b"max_cost_usd"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "agents", b"agents", "at_once", b"at_once", "denied_hosts", b"denied_hosts", "judge", b"judge", "limits", b"limits", "max_attempts", b"max_attempts", "max_cost_usd", b"max_cost_usd", "max_tasks", b"max_tasks", "model", b"model", "pool", b"pool", "probe", b"probe", "release", b"release", "repeats", b"repeats"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "agents", b"agents", "at_once", b"at_once", "denied_hosts", b"denied_hosts", "gate", b"gate", "judge", b"judge", "limits", b"limits", "max_attempts", b"max_attempts", "max_cost_usd", b"max_cost_usd", "max_tasks", b"max_tasks", "model", b"model", "pool", b"pool", "probe", b"probe", "release", b"release", "repeats", b"repeats"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_cost_usd: _TypeAlias = _typing.Literal["max_cost_usd"]  # noqa: Y015
     _WhichOneofArgType__max_cost_usd: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_cost_usd) -> _WhichOneofReturnType__max_cost_usd | None: ...
 
 Global___Plan: _TypeAlias = Plan  # noqa: Y015
+
+@_typing.final
+class Gate(_message.Message):
+    """Before a run starts, its agent's proposal must have been judged sound. One that is judged low ends the run as
+    the agent's failure; one that is not judged yet makes it wait.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Mode:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Gate._Mode.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        MODE_UNSPECIFIED: Gate._Mode.ValueType  # 0
+        """Same as MODE_STANDARD."""
+        MODE_STANDARD: Gate._Mode.ValueType  # 1
+        """High where hypothesis, controls, baselines, metrics and experiments are adequate."""
+        MODE_AGGRESSIVE: Gate._Mode.ValueType  # 2
+        """Low unless there is concrete evidence for each of them."""
+
+    class Mode(_Mode, metaclass=_ModeEnumTypeWrapper): ...
+    MODE_UNSPECIFIED: Gate.Mode.ValueType  # 0
+    """Same as MODE_STANDARD."""
+    MODE_STANDARD: Gate.Mode.ValueType  # 1
+    """High where hypothesis, controls, baselines, metrics and experiments are adequate."""
+    MODE_AGGRESSIVE: Gate.Mode.ValueType  # 2
+    """Low unless there is concrete evidence for each of them."""
+
+    MODE_FIELD_NUMBER: _builtins.int
+    MIN_CONFIDENCE_FIELD_NUMBER: _builtins.int
+    PROPOSALS_FIELD_NUMBER: _builtins.int
+    mode: Global___Gate.Mode.ValueType
+    min_confidence: _builtins.int
+    """The confidence, 1 to 5, from which on a low verdict stops a run. 0 means 1: every one does."""
+    @_builtins.property
+    def proposals(self) -> _containers.RepeatedCompositeFieldContainer[Global___GateProposal]:
+        """One for each agent and task of the experiment, by the ids that SubmitProposal returned."""
+
+    def __init__(
+        self,
+        *,
+        mode: Global___Gate.Mode.ValueType = ...,
+        min_confidence: _builtins.int = ...,
+        proposals: _abc.Iterable[Global___GateProposal] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["min_confidence", b"min_confidence", "mode", b"mode", "proposals", b"proposals"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Gate: _TypeAlias = Gate  # noqa: Y015
+
+@_typing.final
+class GateProposal(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AGENT_ID_FIELD_NUMBER: _builtins.int
+    TASK_ID_FIELD_NUMBER: _builtins.int
+    PROPOSAL_ID_FIELD_NUMBER: _builtins.int
+    agent_id: _builtins.str
+    task_id: _builtins.str
+    """Empty: each task of the agent that no other entry names."""
+    proposal_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        agent_id: _builtins.str = ...,
+        task_id: _builtins.str = ...,
+        proposal_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "proposal_id", b"proposal_id", "task_id", b"task_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GateProposal: _TypeAlias = GateProposal  # noqa: Y015
 
 @_typing.final
 class Limits(_message.Message):

@@ -114,6 +114,8 @@ class _TerminationEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Terminati
     TERMINATION_LOST: _Termination.ValueType  # 6
     """The runner or the sandbox vanished while the agent ran."""
     TERMINATION_DISK_LIMIT: _Termination.ValueType  # 7
+    TERMINATION_GATE: _Termination.ValueType  # 8
+    """It was never started: the proposal did not pass the plan's gate."""
 
 class Termination(_Termination, metaclass=_TerminationEnumTypeWrapper): ...
 
@@ -126,6 +128,8 @@ TERMINATION_OUTPUT_LIMIT: Termination.ValueType  # 5
 TERMINATION_LOST: Termination.ValueType  # 6
 """The runner or the sandbox vanished while the agent ran."""
 TERMINATION_DISK_LIMIT: Termination.ValueType  # 7
+TERMINATION_GATE: Termination.ValueType  # 8
+"""It was never started: the proposal did not pass the plan's gate."""
 Global___Termination: _TypeAlias = Termination  # noqa: Y015
 
 @_typing.final
