@@ -56,6 +56,7 @@ _ENDINGS = {
     run_pb2.TERMINATION_OUTPUT_LIMIT: "stopped at its output limit",
     run_pb2.TERMINATION_LOST: "lost with its runner",
     run_pb2.TERMINATION_DISK_LIMIT: "stopped at its disk limit",
+    run_pb2.TERMINATION_GATE: "never started: its proposal did not pass",
 }
 
 
