@@ -241,3 +241,129 @@ class ProposalAssessFailed(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProposalAssessFailed: _TypeAlias = ProposalAssessFailed  # noqa: Y015
+
+@_typing.final
+class ScreeningSubmitted(_message.Message):
+    """ft.evt.parser.v1.screening_submitted.<screening>"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCREENING_ID_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    screening_id: _builtins.str
+    attempt: _builtins.int
+    """How often it was submitted."""
+    @_builtins.property
+    def items(self) -> _artifact_pb2.ArtifactRef:
+        """One item a line, as submitted."""
+
+    def __init__(
+        self,
+        *,
+        screening_id: _builtins.str = ...,
+        items: _artifact_pb2.ArtifactRef | None = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["items", b"items"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "items", b"items", "screening_id", b"screening_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScreeningSubmitted: _TypeAlias = ScreeningSubmitted  # noqa: Y015
+
+@_typing.final
+class ScreeningEnded(_message.Message):
+    """ft.evt.parser.v1.screening_ended.<screening>"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCREENING_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    screening_id: _builtins.str
+    reason: _builtins.str
+    """Empty where every item has an outcome."""
+    def __init__(
+        self,
+        *,
+        screening_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "screening_id", b"screening_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ScreeningEnded: _TypeAlias = ScreeningEnded  # noqa: Y015
+
+@_typing.final
+class PaperScreened(_message.Message):
+    """ft.evt.parser.v1.paper_screened.<review>: told of each paper that people are to decide on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVIEW_ID_FIELD_NUMBER: _builtins.int
+    SCREENING_ID_FIELD_NUMBER: _builtins.int
+    ITEM_ID_FIELD_NUMBER: _builtins.int
+    PAPER_ID_FIELD_NUMBER: _builtins.int
+    review_id: _builtins.str
+    screening_id: _builtins.str
+    item_id: _builtins.str
+    """The submitter's own name for the paper."""
+    paper_id: _builtins.str
+    """Empty for a paper that was not submitted here."""
+    def __init__(
+        self,
+        *,
+        review_id: _builtins.str = ...,
+        screening_id: _builtins.str = ...,
+        item_id: _builtins.str = ...,
+        paper_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["item_id", b"item_id", "paper_id", b"paper_id", "review_id", b"review_id", "screening_id", b"screening_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PaperScreened: _TypeAlias = PaperScreened  # noqa: Y015
+
+@_typing.final
+class PaperReviewed(_message.Message):
+    """ft.evt.parser.v1.paper_reviewed.<review>"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REVIEW_ID_FIELD_NUMBER: _builtins.int
+    ACCEPTED_FIELD_NUMBER: _builtins.int
+    PAPER_ID_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    review_id: _builtins.str
+    accepted: _builtins.bool
+    paper_id: _builtins.str
+    """Empty for a paper that was not submitted here."""
+    version: _builtins.int
+    """The version of the tree; 1 for a screened paper."""
+    @_builtins.property
+    def tree(self) -> _artifact_pb2.ArtifactRef:
+        """Unset for a screened paper."""
+
+    def __init__(
+        self,
+        *,
+        review_id: _builtins.str = ...,
+        accepted: _builtins.bool = ...,
+        paper_id: _builtins.str = ...,
+        tree: _artifact_pb2.ArtifactRef | None = ...,
+        version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tree", b"tree"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "paper_id", b"paper_id", "review_id", b"review_id", "tree", b"tree", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PaperReviewed: _TypeAlias = PaperReviewed  # noqa: Y015

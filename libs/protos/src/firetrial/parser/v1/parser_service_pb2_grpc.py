@@ -4,6 +4,8 @@ import grpc
 import warnings
 
 from firetrial.parser.v1 import parser_service_pb2 as firetrial_dot_parser_dot_v1_dot_parser__service__pb2
+from firetrial.parser.v1 import review_pb2 as firetrial_dot_parser_dot_v1_dot_review__pb2
+from firetrial.parser.v1 import screening_pb2 as firetrial_dot_parser_dot_v1_dot_screening__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -114,6 +116,81 @@ class ParserServiceStub:
                 '/firetrial.parser.v1.ParserService/WatchProposal',
                 request_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalRequest.SerializeToString,
                 response_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalResponse.FromString,
+                _registered_method=True)
+        self.SubmitScreening = channel.stream_unary(
+                '/firetrial.parser.v1.ParserService/SubmitScreening',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.SubmitScreeningRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.SubmitScreeningResponse.FromString,
+                _registered_method=True)
+        self.GetScreening = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/GetScreening',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.GetScreeningRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.GetScreeningResponse.FromString,
+                _registered_method=True)
+        self.ListScreenings = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ListScreenings',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreeningsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreeningsResponse.FromString,
+                _registered_method=True)
+        self.WatchScreening = channel.unary_stream(
+                '/firetrial.parser.v1.ParserService/WatchScreening',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.WatchScreeningRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.WatchScreeningResponse.FromString,
+                _registered_method=True)
+        self.CancelScreening = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/CancelScreening',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.CancelScreeningRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.CancelScreeningResponse.FromString,
+                _registered_method=True)
+        self.ListScreenedPapers = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ListScreenedPapers',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreenedPapersRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreenedPapersResponse.FromString,
+                _registered_method=True)
+        self.ListReviews = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ListReviews',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ListReviewsRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ListReviewsResponse.FromString,
+                _registered_method=True)
+        self.GetReview = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/GetReview',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewResponse.FromString,
+                _registered_method=True)
+        self.DecideReview = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/DecideReview',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.DecideReviewRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.DecideReviewResponse.FromString,
+                _registered_method=True)
+        self.ResolveReview = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ResolveReview',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ResolveReviewRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ResolveReviewResponse.FromString,
+                _registered_method=True)
+        self.ReopenReview = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/ReopenReview',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ReopenReviewRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ReopenReviewResponse.FromString,
+                _registered_method=True)
+        self.EditTree = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/EditTree',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.EditTreeRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.EditTreeResponse.FromString,
+                _registered_method=True)
+        self.RevalidateTree = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/RevalidateTree',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.RevalidateTreeRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.RevalidateTreeResponse.FromString,
+                _registered_method=True)
+        self.GetReviewAgreement = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/GetReviewAgreement',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewAgreementRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewAgreementResponse.FromString,
+                _registered_method=True)
+        self.MakeReviewedTask = channel.unary_unary(
+                '/firetrial.parser.v1.ParserService/MakeReviewedTask',
+                request_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.MakeReviewedTaskRequest.SerializeToString,
+                response_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.MakeReviewedTaskResponse.FromString,
                 _registered_method=True)
 
 
@@ -227,6 +304,107 @@ class ParserServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SubmitScreening(self, request_iterator, context):
+        """Uploads a batch of papers to choose from: one header, then the items in chunks of at most 1 MiB. The same
+        batch again goes on where it was, and pays for nothing twice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetScreening(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListScreenings(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchScreening(self, request, context):
+        """The screening as it is now, then each change, until it is FINISHED, STOPPED or CANCELLED.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelScreening(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListScreenedPapers(self, request, context):
+        """What was decided so far, in the order of the batch.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListReviews(self, request, context):
+        """The review queue, by id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetReview(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideReview(self, request, context):
+        """One person's decision. ABORTED where the tree has another version by now.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResolveReview(self, request, context):
+        """Ends a disagreement. FAILED_PRECONDITION where there is none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReopenReview(self, request, context):
+        """Begins a new round for what was accepted or rejected.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EditTree(self, request, context):
+        """Makes a new version of a tree, and begins a new round. ABORTED where it has another version by now.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RevalidateTree(self, request, context):
+        """Holds a version of a tree against its paper again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetReviewAgreement(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def MakeReviewedTask(self, request, context):
+        """Makes a task of a leaf of an accepted tree. FAILED_PRECONDITION where that version is not accepted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ParserServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -309,6 +487,81 @@ def add_ParserServiceServicer_to_server(servicer, server):
                     servicer.WatchProposal,
                     request_deserializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalRequest.FromString,
                     response_serializer=firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalResponse.SerializeToString,
+            ),
+            'SubmitScreening': grpc.stream_unary_rpc_method_handler(
+                    servicer.SubmitScreening,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.SubmitScreeningRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.SubmitScreeningResponse.SerializeToString,
+            ),
+            'GetScreening': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetScreening,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.GetScreeningRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.GetScreeningResponse.SerializeToString,
+            ),
+            'ListScreenings': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListScreenings,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreeningsRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreeningsResponse.SerializeToString,
+            ),
+            'WatchScreening': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchScreening,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.WatchScreeningRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.WatchScreeningResponse.SerializeToString,
+            ),
+            'CancelScreening': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelScreening,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.CancelScreeningRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.CancelScreeningResponse.SerializeToString,
+            ),
+            'ListScreenedPapers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListScreenedPapers,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreenedPapersRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreenedPapersResponse.SerializeToString,
+            ),
+            'ListReviews': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListReviews,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ListReviewsRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ListReviewsResponse.SerializeToString,
+            ),
+            'GetReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReview,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewResponse.SerializeToString,
+            ),
+            'DecideReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideReview,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.DecideReviewRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.DecideReviewResponse.SerializeToString,
+            ),
+            'ResolveReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResolveReview,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ResolveReviewRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ResolveReviewResponse.SerializeToString,
+            ),
+            'ReopenReview': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReopenReview,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ReopenReviewRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.ReopenReviewResponse.SerializeToString,
+            ),
+            'EditTree': grpc.unary_unary_rpc_method_handler(
+                    servicer.EditTree,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.EditTreeRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.EditTreeResponse.SerializeToString,
+            ),
+            'RevalidateTree': grpc.unary_unary_rpc_method_handler(
+                    servicer.RevalidateTree,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.RevalidateTreeRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.RevalidateTreeResponse.SerializeToString,
+            ),
+            'GetReviewAgreement': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReviewAgreement,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewAgreementRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewAgreementResponse.SerializeToString,
+            ),
+            'MakeReviewedTask': grpc.unary_unary_rpc_method_handler(
+                    servicer.MakeReviewedTask,
+                    request_deserializer=firetrial_dot_parser_dot_v1_dot_review__pb2.MakeReviewedTaskRequest.FromString,
+                    response_serializer=firetrial_dot_parser_dot_v1_dot_review__pb2.MakeReviewedTaskResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -744,6 +997,411 @@ class ParserService:
             '/firetrial.parser.v1.ParserService/WatchProposal',
             firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalRequest.SerializeToString,
             firetrial_dot_parser_dot_v1_dot_parser__service__pb2.WatchProposalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SubmitScreening(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/firetrial.parser.v1.ParserService/SubmitScreening',
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.SubmitScreeningRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.SubmitScreeningResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetScreening(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/GetScreening',
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.GetScreeningRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.GetScreeningResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListScreenings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ListScreenings',
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreeningsRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreeningsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchScreening(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/WatchScreening',
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.WatchScreeningRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.WatchScreeningResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelScreening(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/CancelScreening',
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.CancelScreeningRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.CancelScreeningResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListScreenedPapers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ListScreenedPapers',
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreenedPapersRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_screening__pb2.ListScreenedPapersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListReviews(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ListReviews',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.ListReviewsRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.ListReviewsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/GetReview',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/DecideReview',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.DecideReviewRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.DecideReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResolveReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ResolveReview',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.ResolveReviewRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.ResolveReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReopenReview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/ReopenReview',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.ReopenReviewRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.ReopenReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EditTree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/EditTree',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.EditTreeRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.EditTreeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RevalidateTree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/RevalidateTree',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.RevalidateTreeRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.RevalidateTreeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetReviewAgreement(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/GetReviewAgreement',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewAgreementRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.GetReviewAgreementResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MakeReviewedTask(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.parser.v1.ParserService/MakeReviewedTask',
+            firetrial_dot_parser_dot_v1_dot_review__pb2.MakeReviewedTaskRequest.SerializeToString,
+            firetrial_dot_parser_dot_v1_dot_review__pb2.MakeReviewedTaskResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,6 +5,8 @@ isort:skip_file
 
 from collections import abc as _abc
 from firetrial.parser.v1 import parser_service_pb2 as _parser_service_pb2
+from firetrial.parser.v1 import review_pb2 as _review_pb2
+from firetrial.parser.v1 import screening_pb2 as _screening_pb2
 from grpc import aio as _aio
 import abc as _abc_1
 import grpc as _grpc
@@ -61,6 +63,33 @@ class ParserServiceStub:
     ListProposals: _grpc.UnaryUnaryMultiCallable[_parser_service_pb2.ListProposalsRequest, _parser_service_pb2.ListProposalsResponse]
     WatchProposal: _grpc.UnaryStreamMultiCallable[_parser_service_pb2.WatchProposalRequest, _parser_service_pb2.WatchProposalResponse]
     """The proposal as it is now, then each change, until it is ASSESSED or FAILED."""
+    SubmitScreening: _grpc.StreamUnaryMultiCallable[_screening_pb2.SubmitScreeningRequest, _screening_pb2.SubmitScreeningResponse]
+    """Uploads a batch of papers to choose from: one header, then the items in chunks of at most 1 MiB. The same
+    batch again goes on where it was, and pays for nothing twice.
+    """
+    GetScreening: _grpc.UnaryUnaryMultiCallable[_screening_pb2.GetScreeningRequest, _screening_pb2.GetScreeningResponse]
+    ListScreenings: _grpc.UnaryUnaryMultiCallable[_screening_pb2.ListScreeningsRequest, _screening_pb2.ListScreeningsResponse]
+    WatchScreening: _grpc.UnaryStreamMultiCallable[_screening_pb2.WatchScreeningRequest, _screening_pb2.WatchScreeningResponse]
+    """The screening as it is now, then each change, until it is FINISHED, STOPPED or CANCELLED."""
+    CancelScreening: _grpc.UnaryUnaryMultiCallable[_screening_pb2.CancelScreeningRequest, _screening_pb2.CancelScreeningResponse]
+    ListScreenedPapers: _grpc.UnaryUnaryMultiCallable[_screening_pb2.ListScreenedPapersRequest, _screening_pb2.ListScreenedPapersResponse]
+    """What was decided so far, in the order of the batch."""
+    ListReviews: _grpc.UnaryUnaryMultiCallable[_review_pb2.ListReviewsRequest, _review_pb2.ListReviewsResponse]
+    """The review queue, by id."""
+    GetReview: _grpc.UnaryUnaryMultiCallable[_review_pb2.GetReviewRequest, _review_pb2.GetReviewResponse]
+    DecideReview: _grpc.UnaryUnaryMultiCallable[_review_pb2.DecideReviewRequest, _review_pb2.DecideReviewResponse]
+    """One person's decision. ABORTED where the tree has another version by now."""
+    ResolveReview: _grpc.UnaryUnaryMultiCallable[_review_pb2.ResolveReviewRequest, _review_pb2.ResolveReviewResponse]
+    """Ends a disagreement. FAILED_PRECONDITION where there is none."""
+    ReopenReview: _grpc.UnaryUnaryMultiCallable[_review_pb2.ReopenReviewRequest, _review_pb2.ReopenReviewResponse]
+    """Begins a new round for what was accepted or rejected."""
+    EditTree: _grpc.UnaryUnaryMultiCallable[_review_pb2.EditTreeRequest, _review_pb2.EditTreeResponse]
+    """Makes a new version of a tree, and begins a new round. ABORTED where it has another version by now."""
+    RevalidateTree: _grpc.UnaryUnaryMultiCallable[_review_pb2.RevalidateTreeRequest, _review_pb2.RevalidateTreeResponse]
+    """Holds a version of a tree against its paper again."""
+    GetReviewAgreement: _grpc.UnaryUnaryMultiCallable[_review_pb2.GetReviewAgreementRequest, _review_pb2.GetReviewAgreementResponse]
+    MakeReviewedTask: _grpc.UnaryUnaryMultiCallable[_review_pb2.MakeReviewedTaskRequest, _review_pb2.MakeReviewedTaskResponse]
+    """Makes a task of a leaf of an accepted tree. FAILED_PRECONDITION where that version is not accepted."""
 
 @_typing.type_check_only
 class ParserServiceAsyncStub(ParserServiceStub):
@@ -95,6 +124,33 @@ class ParserServiceAsyncStub(ParserServiceStub):
     ListProposals: _aio.UnaryUnaryMultiCallable[_parser_service_pb2.ListProposalsRequest, _parser_service_pb2.ListProposalsResponse]  # type: ignore[assignment]
     WatchProposal: _aio.UnaryStreamMultiCallable[_parser_service_pb2.WatchProposalRequest, _parser_service_pb2.WatchProposalResponse]  # type: ignore[assignment]
     """The proposal as it is now, then each change, until it is ASSESSED or FAILED."""
+    SubmitScreening: _aio.StreamUnaryMultiCallable[_screening_pb2.SubmitScreeningRequest, _screening_pb2.SubmitScreeningResponse]  # type: ignore[assignment]
+    """Uploads a batch of papers to choose from: one header, then the items in chunks of at most 1 MiB. The same
+    batch again goes on where it was, and pays for nothing twice.
+    """
+    GetScreening: _aio.UnaryUnaryMultiCallable[_screening_pb2.GetScreeningRequest, _screening_pb2.GetScreeningResponse]  # type: ignore[assignment]
+    ListScreenings: _aio.UnaryUnaryMultiCallable[_screening_pb2.ListScreeningsRequest, _screening_pb2.ListScreeningsResponse]  # type: ignore[assignment]
+    WatchScreening: _aio.UnaryStreamMultiCallable[_screening_pb2.WatchScreeningRequest, _screening_pb2.WatchScreeningResponse]  # type: ignore[assignment]
+    """The screening as it is now, then each change, until it is FINISHED, STOPPED or CANCELLED."""
+    CancelScreening: _aio.UnaryUnaryMultiCallable[_screening_pb2.CancelScreeningRequest, _screening_pb2.CancelScreeningResponse]  # type: ignore[assignment]
+    ListScreenedPapers: _aio.UnaryUnaryMultiCallable[_screening_pb2.ListScreenedPapersRequest, _screening_pb2.ListScreenedPapersResponse]  # type: ignore[assignment]
+    """What was decided so far, in the order of the batch."""
+    ListReviews: _aio.UnaryUnaryMultiCallable[_review_pb2.ListReviewsRequest, _review_pb2.ListReviewsResponse]  # type: ignore[assignment]
+    """The review queue, by id."""
+    GetReview: _aio.UnaryUnaryMultiCallable[_review_pb2.GetReviewRequest, _review_pb2.GetReviewResponse]  # type: ignore[assignment]
+    DecideReview: _aio.UnaryUnaryMultiCallable[_review_pb2.DecideReviewRequest, _review_pb2.DecideReviewResponse]  # type: ignore[assignment]
+    """One person's decision. ABORTED where the tree has another version by now."""
+    ResolveReview: _aio.UnaryUnaryMultiCallable[_review_pb2.ResolveReviewRequest, _review_pb2.ResolveReviewResponse]  # type: ignore[assignment]
+    """Ends a disagreement. FAILED_PRECONDITION where there is none."""
+    ReopenReview: _aio.UnaryUnaryMultiCallable[_review_pb2.ReopenReviewRequest, _review_pb2.ReopenReviewResponse]  # type: ignore[assignment]
+    """Begins a new round for what was accepted or rejected."""
+    EditTree: _aio.UnaryUnaryMultiCallable[_review_pb2.EditTreeRequest, _review_pb2.EditTreeResponse]  # type: ignore[assignment]
+    """Makes a new version of a tree, and begins a new round. ABORTED where it has another version by now."""
+    RevalidateTree: _aio.UnaryUnaryMultiCallable[_review_pb2.RevalidateTreeRequest, _review_pb2.RevalidateTreeResponse]  # type: ignore[assignment]
+    """Holds a version of a tree against its paper again."""
+    GetReviewAgreement: _aio.UnaryUnaryMultiCallable[_review_pb2.GetReviewAgreementRequest, _review_pb2.GetReviewAgreementResponse]  # type: ignore[assignment]
+    MakeReviewedTask: _aio.UnaryUnaryMultiCallable[_review_pb2.MakeReviewedTaskRequest, _review_pb2.MakeReviewedTaskResponse]  # type: ignore[assignment]
+    """Makes a task of a leaf of an accepted tree. FAILED_PRECONDITION where that version is not accepted."""
 
 class ParserServiceServicer(metaclass=_abc_1.ABCMeta):
     """Owns papers, trees, tasks and ground truths. Ground truths can be submitted but not read."""
@@ -222,5 +278,122 @@ class ParserServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_parser_service_pb2.WatchProposalResponse], _abc.AsyncIterator[_parser_service_pb2.WatchProposalResponse]]:
         """The proposal as it is now, then each change, until it is ASSESSED or FAILED."""
+
+    @_abc_1.abstractmethod
+    def SubmitScreening(
+        self,
+        request_iterator: _MaybeAsyncIterator[_screening_pb2.SubmitScreeningRequest],
+        context: _ServicerContext,
+    ) -> _typing.Union[_screening_pb2.SubmitScreeningResponse, _abc.Awaitable[_screening_pb2.SubmitScreeningResponse]]:
+        """Uploads a batch of papers to choose from: one header, then the items in chunks of at most 1 MiB. The same
+        batch again goes on where it was, and pays for nothing twice.
+        """
+
+    @_abc_1.abstractmethod
+    def GetScreening(
+        self,
+        request: _screening_pb2.GetScreeningRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_screening_pb2.GetScreeningResponse, _abc.Awaitable[_screening_pb2.GetScreeningResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListScreenings(
+        self,
+        request: _screening_pb2.ListScreeningsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_screening_pb2.ListScreeningsResponse, _abc.Awaitable[_screening_pb2.ListScreeningsResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def WatchScreening(
+        self,
+        request: _screening_pb2.WatchScreeningRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_screening_pb2.WatchScreeningResponse], _abc.AsyncIterator[_screening_pb2.WatchScreeningResponse]]:
+        """The screening as it is now, then each change, until it is FINISHED, STOPPED or CANCELLED."""
+
+    @_abc_1.abstractmethod
+    def CancelScreening(
+        self,
+        request: _screening_pb2.CancelScreeningRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_screening_pb2.CancelScreeningResponse, _abc.Awaitable[_screening_pb2.CancelScreeningResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def ListScreenedPapers(
+        self,
+        request: _screening_pb2.ListScreenedPapersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_screening_pb2.ListScreenedPapersResponse, _abc.Awaitable[_screening_pb2.ListScreenedPapersResponse]]:
+        """What was decided so far, in the order of the batch."""
+
+    @_abc_1.abstractmethod
+    def ListReviews(
+        self,
+        request: _review_pb2.ListReviewsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.ListReviewsResponse, _abc.Awaitable[_review_pb2.ListReviewsResponse]]:
+        """The review queue, by id."""
+
+    @_abc_1.abstractmethod
+    def GetReview(
+        self,
+        request: _review_pb2.GetReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.GetReviewResponse, _abc.Awaitable[_review_pb2.GetReviewResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def DecideReview(
+        self,
+        request: _review_pb2.DecideReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.DecideReviewResponse, _abc.Awaitable[_review_pb2.DecideReviewResponse]]:
+        """One person's decision. ABORTED where the tree has another version by now."""
+
+    @_abc_1.abstractmethod
+    def ResolveReview(
+        self,
+        request: _review_pb2.ResolveReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.ResolveReviewResponse, _abc.Awaitable[_review_pb2.ResolveReviewResponse]]:
+        """Ends a disagreement. FAILED_PRECONDITION where there is none."""
+
+    @_abc_1.abstractmethod
+    def ReopenReview(
+        self,
+        request: _review_pb2.ReopenReviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.ReopenReviewResponse, _abc.Awaitable[_review_pb2.ReopenReviewResponse]]:
+        """Begins a new round for what was accepted or rejected."""
+
+    @_abc_1.abstractmethod
+    def EditTree(
+        self,
+        request: _review_pb2.EditTreeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.EditTreeResponse, _abc.Awaitable[_review_pb2.EditTreeResponse]]:
+        """Makes a new version of a tree, and begins a new round. ABORTED where it has another version by now."""
+
+    @_abc_1.abstractmethod
+    def RevalidateTree(
+        self,
+        request: _review_pb2.RevalidateTreeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.RevalidateTreeResponse, _abc.Awaitable[_review_pb2.RevalidateTreeResponse]]:
+        """Holds a version of a tree against its paper again."""
+
+    @_abc_1.abstractmethod
+    def GetReviewAgreement(
+        self,
+        request: _review_pb2.GetReviewAgreementRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.GetReviewAgreementResponse, _abc.Awaitable[_review_pb2.GetReviewAgreementResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def MakeReviewedTask(
+        self,
+        request: _review_pb2.MakeReviewedTaskRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_review_pb2.MakeReviewedTaskResponse, _abc.Awaitable[_review_pb2.MakeReviewedTaskResponse]]:
+        """Makes a task of a leaf of an accepted tree. FAILED_PRECONDITION where that version is not accepted."""
 
 def add_ParserServiceServicer_to_server(servicer: ParserServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
