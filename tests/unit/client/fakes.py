@@ -19,7 +19,13 @@ from grpc_status import rpc_status
 
 from firetrial.analyzer.v1 import analysis_pb2, analyzer_service_pb2_grpc
 from firetrial.analyzer.v1 import analyzer_service_pb2 as analyzer
-from firetrial.judge.v1 import calibration_pb2, judge_service_pb2_grpc, judgement_pb2, rubric_pb2
+from firetrial.judge.v1 import (
+    calibration_pb2,
+    entailment_pb2,
+    judge_service_pb2_grpc,
+    judgement_pb2,
+    rubric_pb2,
+)
 from firetrial.judge.v1 import judge_service_pb2 as judge
 from firetrial.parser.v1 import paper_pb2, parser_service_pb2_grpc, task_pb2
 from firetrial.parser.v1 import parser_service_pb2 as parser
@@ -31,6 +37,7 @@ from firetrial_kit.rpc import status_of
 from unit.client.fake_attributions import FakeAttributions
 from unit.client.fake_imports import FakeImports
 from unit.client.fake_releases import FakeReleases
+from unit.client.fake_tasks import FakeTasks
 
 LIMIT = 64 * 1024 * 1024
 
@@ -89,7 +96,7 @@ class World:
         self.deadlines.append(context.time_remaining())
 
 
-class Parser(parser_service_pb2_grpc.ParserServiceServicer):
+class Parser(FakeTasks, parser_service_pb2_grpc.ParserServiceServicer):
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -305,6 +312,10 @@ class Judge(judge_service_pb2_grpc.JudgeServiceServicer):
         return judge.ScoreTextResponse(
             judgement=judgement_pb2.Judgement(config=request.config, scores=scores)
         )
+
+    def CheckEntailment(self, request: Any, context: Any) -> Any:
+        found = [entailment_pb2.Entailment(hypothesis=n, claim=h) for n, h in enumerate(request.hypotheses)]
+        return entailment_pb2.CheckEntailmentResponse(entailments=found)
 
     def GetJudgement(self, request: Any, context: Any) -> Any:
         if request.id or request.run_id not in self.world.runs:

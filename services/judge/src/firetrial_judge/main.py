@@ -9,6 +9,7 @@ from firetrial.judge.v1 import judge_service_pb2_grpc
 from firetrial_judge import assembly, offline
 from firetrial_judge.archive import Archive
 from firetrial_judge.config import JudgeSettings
+from firetrial_judge.entailing import Entailing
 from firetrial_judge.handlers import Handlers
 from firetrial_judge.judges import Judges
 from firetrial_judge.judging import SERVICE, Judging
@@ -45,13 +46,13 @@ async def build(parts: Parts) -> Service:
     )
     grader = assembly.grader(settings, parts, client, purses)
     servicer = JudgeServicer(judging, archive, judgements, runs, grader=grader, calibrating=calibrating)
+    servicer.entailing = Entailing(judges, purses, metrics)
 
     def register(server: rpc.Server) -> None:
         add = judge_service_pb2_grpc.add_JudgeServiceServicer_to_server
         server.add("firetrial.judge.v1.JudgeService", add, servicer)
 
-    consumers = Handlers(judging, parts.log).consumers(settings.judgements_at_once)
-    return Service(SERVICE, register, consumers)
+    return Service(SERVICE, register, Handlers(judging, parts.log).consumers(settings.judgements_at_once))
 
 
 def main() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from firetrial_judge.judgement import Judgement
-from firetrial_kit.asking import Call, Price
+from firetrial_judge.verdict import Verdict
+from firetrial_kit.asking import Call, Price, Spent
 
 _SECONDS = (0.05, 0.2, 1, 5, 20, 60, 300, 1800)
 
@@ -64,9 +65,14 @@ class JudgeMetrics:
 
     def count(self, judgement: Judgement) -> None:
         """Add one judgement."""
-        for ruling in (*judgement.agent_rulings, *judgement.truth_rulings):
-            self._verdicts.labels(judgement.config.backend, ruling.verdict).inc()
-        self._hits.inc(judgement.spent.cache_hits)
+        rulings = (*judgement.agent_rulings, *judgement.truth_rulings)
+        self.count_verdicts(judgement.config.backend, (r.verdict for r in rulings), judgement.spent)
+
+    def count_verdicts(self, backend: str, verdicts: Iterable[Verdict], spent: Spent) -> None:
+        """Add verdicts that belong to no judgement."""
+        for verdict in verdicts:
+            self._verdicts.labels(backend, verdict).inc()
+        self._hits.inc(spent.cache_hits)
 
     def observe(self, call: Call) -> None:
         """Add one request to a model."""

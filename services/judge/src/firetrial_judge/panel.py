@@ -74,6 +74,11 @@ class Panel:
             convention=convention,
         )
 
+    @property
+    def model_backed(self) -> bool:
+        """Whether models judge, who read a text as a whole."""
+        return isinstance(self._leader, ModelBacked)
+
     async def claims(self, text: str) -> tuple[Extraction, Spent]:
         """The claims of a text, each said once."""
         extraction, spent = await self._leader.claims(text)

@@ -11,6 +11,7 @@ from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial_judge.archive import Archive
 from firetrial_judge.calibration.calibrating import Calibrating
 from firetrial_judge.calibration_rpcs import CalibrationRpcs
+from firetrial_judge.entailment_rpcs import EntailmentRpcs
 from firetrial_judge.grading_rpcs import GradingRpcs
 from firetrial_judge.judging import Judging
 from firetrial_judge.records import JudgedRun, JudgementRecord
@@ -20,7 +21,7 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.records import Records
 
 
-class JudgeServicer(GradingRpcs, CalibrationRpcs):
+class JudgeServicer(GradingRpcs, CalibrationRpcs, EntailmentRpcs):
     """firetrial.judge.v1.JudgeService."""
 
     def __init__(

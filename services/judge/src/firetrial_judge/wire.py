@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from firetrial.judge.v1 import judgement_pb2
+from firetrial.judge.v1 import entailment_pb2, judgement_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.claims import Claim
 from firetrial_judge.judge import Convention, JudgeConfig, Mode
@@ -15,7 +15,7 @@ from firetrial_judge.judgement import Judgement
 from firetrial_judge.judges import Backend, Spec
 from firetrial_judge.panel import Opinion
 from firetrial_judge.score import Score
-from firetrial_judge.verdict import Verdict
+from firetrial_judge.verdict import Ruling, Verdict
 from firetrial_kit.asking import Spent
 from firetrial_kit.errors import Fault, check
 
@@ -159,6 +159,20 @@ def usage_to_wire(spent: Spent) -> judgement_pb2.JudgeUsage:
         cost_usd=spent.known_cost,
         cached_tokens=spent.cached_tokens,
         cache_hits=spent.cache_hits,
+    )
+
+
+def entailment_to_wire(
+    hypothesis: int, claim: Claim, ruling: Ruling, premise: str
+) -> entailment_pb2.Entailment:
+    """A ruling with its evidence as the passage itself, cut from the premise."""
+    span = ruling.evidence
+    return entailment_pb2.Entailment(
+        hypothesis=hypothesis,
+        claim=claim.text,
+        verdict=_VERDICTS[ruling.verdict],
+        rationale=ruling.rationale,
+        evidence=premise[span.start : span.end][:_SHOWN] if span else "",
     )
 
 

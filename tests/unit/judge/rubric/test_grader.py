@@ -49,6 +49,7 @@ class Rpcs(GradingRpcs, CalibrationRpcs):
     """Of the judge's RPCs, those that grade."""
 
     JudgeRun = ScoreText = GetJudgement = ListJudgements = WatchJudgements = None  # type: ignore[assignment]
+    CheckEntailment = None  # type: ignore[assignment]
 
 
 def entry(id_: str, given: str = "yes") -> dict[str, Any]:
