@@ -83,6 +83,25 @@ async def test_an_experiment_is_refused_with_all_that_is_missing(tmp_path: Path,
     assert await world.books.experiments.ids() == []
 
 
+@pytest.mark.parametrize("pool", ["default", "gpu"])
+async def test_data_that_came_with_a_task_must_be_in_the_store(tmp_path: Path, pool: str) -> None:
+    world = World(tmp_path / "work")
+    kept = await world.objects.put("runs", "tasks/a/data.tar", b"", "application/x-tar")
+    there = {"uri": kept.uri, "sha256": kept.sha256, "size": kept.size}
+    tasks = (
+        await world.task("task-a", data=there),
+        await world.task("task-b", data={**there, "uri": "runs/tasks/b/data.tar"}),
+    )
+    wanted = plan_pb2.Plan(agents=[await register(world, "")], repeats=1, pool=pool)
+    with pytest.raises(FiretrialError) as raised:
+        await world.experiments.submit("", tasks, wanted)
+    assert raised.value.reason is Reason.PRECONDITION
+    assert [(fault.field, fault.value) for fault in raised.value.faults] == [
+        ("data of task-b", "runs/tasks/b/data.tar")
+    ]
+    assert await world.books.experiments.ids() == []
+
+
 @pytest.mark.parametrize(
     ("model", "gateway", "program", "told"),
     [

@@ -201,13 +201,21 @@ class Experiments:
         """Raises PRECONDITION with all that is missing here for the runs."""
         gate = asyncio.Semaphore(16)
 
-        async def load(task_id: str) -> Task:
+        async def load(task_id: str) -> tuple[Task, Fault | None]:
             async with gate:
-                return await load_task(self.objects, task_id)
+                task = await load_task(self.objects, task_id)
+                return task, await self._lost(task)
 
         agents = await asyncio.gather(*map(self.books.agents.get, plan.agents))
         tasks = await asyncio.gather(*map(load, task_ids))
-        self.needs.check_experiment(plan.pool, agents, plan.model, tasks)
+        lost = [fault for _, fault in tasks if fault]
+        self.needs.check_experiment(plan.pool, agents, plan.model, (task for task, _ in tasks), lost)
+
+    async def _lost(self, task: Task) -> Fault | None:
+        """What is wrong with the data that came with a task: they lie in the store, or nowhere."""
+        if task.data is None or await self.objects.stat(task.data.uri) is not None:
+            return None
+        return Fault(f"data of {task.id}", task.data.uri, "must be in the store: hand the task in again")
 
     async def see_tasks(self, task_ids: tuple[str, ...]) -> None:
         """Raises NOT_FOUND naming every task that does not exist."""

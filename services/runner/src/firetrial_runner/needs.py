@@ -33,11 +33,23 @@ class Needs:
     ways: Ways
     gpus: Gpus
 
-    def check_experiment(self, pool: str, agents: Iterable[Agent], model: str, tasks: Iterable[Task]) -> None:
-        """Raises PRECONDITION with all that is missing for an experiment in `pool`, if that is this one's."""
+    def check_experiment(
+        self,
+        pool: str,
+        agents: Iterable[Agent],
+        model: str,
+        tasks: Iterable[Task],
+        lost: Iterable[Fault] = (),
+    ) -> None:
+        """Raises PRECONDITION with all that is missing for an experiment in `pool`.
+
+        That is what is `lost` for every pool and, if the pool is this one's, what this machine lacks.
+        """
+        found = list(lost)
         if pool == self.pool:
-            found = [fault for agent in agents for fault in self._of_agent(agent, model)]
-            _refuse([*found, *(fault for task in tasks for fault in self._of_task(task))])
+            found += [fault for agent in agents for fault in self._of_agent(agent, model)]
+            found += [fault for task in tasks for fault in self._of_task(task)]
+        _refuse(found)
 
     def check_run(self, agent: Agent, model: str, task: Task) -> None:
         """Raises PRECONDITION with all that is missing for one run."""

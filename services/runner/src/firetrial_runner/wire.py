@@ -248,9 +248,13 @@ def run_to_domain(run: run_pb2.Run, *, max_attempts: int = 1) -> Run:
         conclusion=ref_to_domain(run.conclusion) if run.conclusion.uri else None,
         artifacts=ref_to_domain(run.artifacts) if run.artifacts.uri else None,
         trajectory_chunks=run.trajectory_chunks,
-        contacts=tuple(Contact(c.host, c.bytes, c.requests, c.refused, c.denied, c.port) for c in run.contacts),
+        contacts=tuple(map(_contact_to_domain, run.contacts)),
         waiting_for=run.waiting_for,
     )
+
+
+def _contact_to_domain(told: run_pb2.Contact) -> Contact:
+    return Contact(told.host, told.bytes, told.requests, told.refused, told.denied, told.port)
 
 
 def _run_faults(run: run_pb2.Run) -> Iterator[Fault]:

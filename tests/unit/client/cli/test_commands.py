@@ -152,8 +152,8 @@ def test_contacts(firetrial: Call, answer: Any, world: World) -> None:
     assert told["run_id"] == "r-9"
     assert [contact["decision"] for contact in told["contacts"]] == ["allowed", "denied", "refused"]
     assert told["contacts"][0] == {
-        "host": "data.example", "port": 443, "bytes": "2048", "requests": 3, "refused": False, "denied": False,
-        "decision": "allowed",
+        "host": "data.example", "port": 443, "bytes": "2048", "requests": 3, "refused": False,
+        "denied": False, "decision": "allowed",
     }  # fmt: skip
     assert "1 allowed, 1 refused, 1 denied (" in firetrial("runs", "show", "r-9").output
     firetrial("runs", "contacts", "none", code=4)
