@@ -82,6 +82,10 @@ class Paper(_message.Message):
     CHANGED_AT_FIELD_NUMBER: _builtins.int
     PAGES_FIELD_NUMBER: _builtins.int
     FAULTS_FIELD_NUMBER: _builtins.int
+    EXTRACTION_FIELD_NUMBER: _builtins.int
+    GROUNDING_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """sha256 of the paper's bytes, lower-case hex."""
     state: Global___PaperState.ValueType
@@ -90,6 +94,8 @@ class Paper(_message.Message):
     failure: _builtins.str
     """Why the state is FAILED; empty otherwise."""
     pages: _builtins.int
+    extraction: _builtins.str
+    """How the tree was made: "structure", "model <name>, prompt <version>", or "submitted"."""
     @_builtins.property
     def source(self) -> _artifact_pb2.ArtifactRef: ...
     @_builtins.property
@@ -105,6 +111,18 @@ class Paper(_message.Message):
     @_builtins.property
     def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What the validation found wrong with the tree, one line each with its node path."""
+
+    @_builtins.property
+    def grounding(self) -> Global___Grounding:
+        """Unset before the paper is read."""
+
+    @_builtins.property
+    def refused(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What a model made up and the validation took out of the tree, one line each with its node path as it was."""
+
+    @_builtins.property
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelUsage]:
+        """What models were asked for the paper, over all attempts."""
 
     def __init__(
         self,
@@ -122,14 +140,165 @@ class Paper(_message.Message):
         changed_at: _timestamp_pb2.Timestamp | None = ...,
         pages: _builtins.int = ...,
         faults: _abc.Iterable[_builtins.str] | None = ...,
+        extraction: _builtins.str = ...,
+        grounding: Global___Grounding | None = ...,
+        refused: _abc.Iterable[_builtins.str] | None = ...,
+        usage: _abc.Iterable[Global___ModelUsage] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "document", b"document", "source", b"source", "submitted_at", b"submitted_at", "tree", b"tree"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "document", b"document", "grounding", b"grounding", "source", b"source", "submitted_at", b"submitted_at", "tree", b"tree"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "document", b"document", "failure", b"failure", "faults", b"faults", "filename", b"filename", "id", b"id", "pages", b"pages", "source", b"source", "state", b"state", "submitted_at", b"submitted_at", "task_ids", b"task_ids", "title", b"title", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "document", b"document", "extraction", b"extraction", "failure", b"failure", "faults", b"faults", "filename", b"filename", "grounding", b"grounding", "id", b"id", "pages", b"pages", "refused", b"refused", "source", b"source", "state", b"state", "submitted_at", b"submitted_at", "task_ids", b"task_ids", "title", b"title", "tree", b"tree", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Paper: _TypeAlias = Paper  # noqa: Y015
+
+@_typing.final
+class PaperFacts(_message.Message):
+    """What a tree says of its paper."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TITLE_FIELD_NUMBER: _builtins.int
+    AUTHORS_FIELD_NUMBER: _builtins.int
+    VENUE_FIELD_NUMBER: _builtins.int
+    YEAR_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    title: _builtins.str
+    venue: _builtins.str
+    year: _builtins.int
+    """0 where it is unknown."""
+    id: _builtins.str
+    """The paper's id, where it has one here."""
+    @_builtins.property
+    def authors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        title: _builtins.str = ...,
+        authors: _abc.Iterable[_builtins.str] | None = ...,
+        venue: _builtins.str = ...,
+        year: _builtins.int = ...,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors", "id", b"id", "title", b"title", "venue", b"venue", "year", b"year"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PaperFacts: _TypeAlias = PaperFacts  # noqa: Y015
+
+@_typing.final
+class Grounding(_message.Message):
+    """How much of what a tree states its paper supports."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUPPORTED_FIELD_NUMBER: _builtins.int
+    STATEMENTS_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    supported: _builtins.int
+    statements: _builtins.int
+    """Atomic statements of descriptions and conclusions."""
+    method: _builtins.str
+    """By what it was told: "words", or "words and judge <configuration's hash>"."""
+    def __init__(
+        self,
+        *,
+        supported: _builtins.int = ...,
+        statements: _builtins.int = ...,
+        method: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["method", b"method", "statements", b"statements", "supported", b"supported"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grounding: _TypeAlias = Grounding  # noqa: Y015
+
+@_typing.final
+class ModelUsage(_message.Message):
+    """What was asked of a model for one purpose, and what that took."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PURPOSE_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    CALLS_FIELD_NUMBER: _builtins.int
+    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
+    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
+    COST_USD_FIELD_NUMBER: _builtins.int
+    CACHE_HITS_FIELD_NUMBER: _builtins.int
+    purpose: _builtins.str
+    """The prompt's name, for example "tree-part"."""
+    model: _builtins.str
+    calls: _builtins.int
+    prompt_tokens: _builtins.int
+    completion_tokens: _builtins.int
+    cached_tokens: _builtins.int
+    """Part of the prompt's."""
+    cost_usd: _builtins.float
+    """Unset where the price of any call is unknown."""
+    cache_hits: _builtins.int
+    """Answers that were at hand instead of paid for."""
+    def __init__(
+        self,
+        *,
+        purpose: _builtins.str = ...,
+        model: _builtins.str = ...,
+        calls: _builtins.int = ...,
+        prompt_tokens: _builtins.int = ...,
+        completion_tokens: _builtins.int = ...,
+        cached_tokens: _builtins.int = ...,
+        cost_usd: _builtins.float | None = ...,
+        cache_hits: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cost_usd", b"cost_usd"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cache_hits", b"cache_hits", "cached_tokens", b"cached_tokens", "calls", b"calls", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "model", b"model", "prompt_tokens", b"prompt_tokens", "purpose", b"purpose"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cost_usd: _TypeAlias = _typing.Literal["cost_usd"]  # noqa: Y015
+    _WhichOneofArgType__cost_usd: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_usd) -> _WhichOneofReturnType__cost_usd | None: ...
+
+Global___ModelUsage: _TypeAlias = ModelUsage  # noqa: Y015
+
+@_typing.final
+class Tree(_message.Message):
+    """A tree as it is kept."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAPER_FIELD_NUMBER: _builtins.int
+    ROOT_FIELD_NUMBER: _builtins.int
+    EXTRACTION_FIELD_NUMBER: _builtins.int
+    GROUNDING_FIELD_NUMBER: _builtins.int
+    extraction: _builtins.str
+    """As in Paper."""
+    @_builtins.property
+    def paper(self) -> Global___PaperFacts: ...
+    @_builtins.property
+    def root(self) -> Global___Node: ...
+    @_builtins.property
+    def grounding(self) -> Global___Grounding: ...
+    def __init__(
+        self,
+        *,
+        paper: Global___PaperFacts | None = ...,
+        root: Global___Node | None = ...,
+        extraction: _builtins.str = ...,
+        grounding: Global___Grounding | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grounding", b"grounding", "paper", b"paper", "root", b"root"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["extraction", b"extraction", "grounding", b"grounding", "paper", b"paper", "root", b"root"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Tree: _TypeAlias = Tree  # noqa: Y015
 
 @_typing.final
 class Node(_message.Message):

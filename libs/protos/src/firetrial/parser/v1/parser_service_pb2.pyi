@@ -295,16 +295,28 @@ class GetTreeResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ROOT_FIELD_NUMBER: _builtins.int
+    PAPER_FIELD_NUMBER: _builtins.int
+    EXTRACTION_FIELD_NUMBER: _builtins.int
+    GROUNDING_FIELD_NUMBER: _builtins.int
+    extraction: _builtins.str
+    """As in Paper."""
     @_builtins.property
     def root(self) -> _paper_pb2.Node: ...
+    @_builtins.property
+    def paper(self) -> _paper_pb2.PaperFacts: ...
+    @_builtins.property
+    def grounding(self) -> _paper_pb2.Grounding: ...
     def __init__(
         self,
         *,
         root: _paper_pb2.Node | None = ...,
+        paper: _paper_pb2.PaperFacts | None = ...,
+        extraction: _builtins.str = ...,
+        grounding: _paper_pb2.Grounding | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["root", b"root"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["grounding", b"grounding", "paper", b"paper", "root", b"root"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["root", b"root"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["extraction", b"extraction", "grounding", b"grounding", "paper", b"paper", "root", b"root"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
