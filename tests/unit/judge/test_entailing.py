@@ -15,10 +15,11 @@ from firetrial_judge.judges import Judges
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.offline import OfflineBackend
 from firetrial_judge.panel import Panel
-from firetrial_judge.spending import Account, Purses
+from firetrial_judge.spending import Purses
 from firetrial_judge.verdict import Verdict
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.records import Records
+from firetrial_kit.spending import Account
 from unit.judge.world import WordJudge, World
 
 TRUTH = [

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from firetrial.judge.v1 import events_pb2, judge_service_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.model_judge import clients, model_judges
-from firetrial_judge.spending import Account, CappedPurse, Purses, estimate
+from firetrial_judge.spending import TERMS, Purses
 from firetrial_kit.asking import Price, Spent, Usage
 from firetrial_kit.cache import StoreTier
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint
 from firetrial_kit.records import Records
+from firetrial_kit.spending import Account, CappedPurse, OverCap, estimate
 from firetrial_kit.testing import InMemoryState, ManualClock
 from support.scripted_models import ScriptedModels
 from unit.judge.world import World
@@ -52,7 +53,7 @@ def test_a_hold_counts_until_it_is_settled_and_one_that_is_lost_counts_as_spent(
     assert settled == Account(0.1)
     assert settled.settle("a", 0.1) == settled
     assert settled.reserve("b", 0.9, cap=1.0, now=1)
-    with pytest.raises(FiretrialError, match="max_cost_usd"):
+    with pytest.raises(OverCap):
         account.reserve("b", 0.6, cap=1.0, now=10_000)
 
 
@@ -62,7 +63,7 @@ def test_what_is_spent_never_passes_the_cap_where_estimates_hold(requests: list[
     for number, (held, share) in enumerate(requests):
         try:
             reserved = account.reserve(str(number), held, cap=1.0, now=0)
-        except FiretrialError:
+        except OverCap:
             continue
         if reserved is not None:
             account = reserved if number % 3 else reserved.settle(str(number), held * share)
@@ -86,7 +87,7 @@ async def test_who_has_to_wait_for_others_waits_and_is_told_in_the_end() -> None
     sleeps, clock = Sleeps(), ManualClock()
     first = Purses(records, clock).of("e-1", 1.0)
     await first.reserve("held", 0.7)
-    second = CappedPurse(1.0, Purses(records, clock)._kept("e-1"), clock, sleeps.sleep)
+    second = CappedPurse(1.0, Purses(records, clock)._kept("e-1"), clock, TERMS, sleeps.sleep)
     waiting = asyncio.create_task(second.reserve("other", 0.7))
     while sleeps.naps < 3:
         await asyncio.sleep(0)

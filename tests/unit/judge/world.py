@@ -24,12 +24,13 @@ from firetrial_judge.judging import Judging, Standing
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.servicer import JudgeServicer
-from firetrial_judge.spending import Account, Purses
+from firetrial_judge.spending import Purses
 from firetrial_judge.verdict import Ruling, Span, Verdict
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer
 from firetrial_kit.objects import GRANTS
 from firetrial_kit.records import Records
+from firetrial_kit.spending import Account
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
 
 P = TypeVar("P", bound=Message)

@@ -16,10 +16,11 @@ from firetrial_judge.judging import SERVICE, Judging
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.servicer import JudgeServicer
-from firetrial_judge.spending import Account, Purses
+from firetrial_judge.spending import Purses
 from firetrial_kit import rpc, service
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts, Service
+from firetrial_kit.spending import Account
 
 
 async def build(parts: Parts) -> Service:

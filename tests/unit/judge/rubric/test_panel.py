@@ -18,12 +18,13 @@ from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.rubric.panel import Turn, decided
 from firetrial_judge.rubric.reading import read
-from firetrial_judge.spending import Account, Purses, estimate
+from firetrial_judge.spending import Purses
 from firetrial_kit.asking import Price
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.objects import GRANTS
 from firetrial_kit.records import Records
+from firetrial_kit.spending import Account, estimate
 from firetrial_kit.testing import InMemoryObjects, InMemoryState, ManualClock
 from support.scripted_models import Reply, Request, ScriptedModels, answer, status
 from support.tars import tarred
