@@ -79,6 +79,11 @@ def _labels(sentence: str) -> Iterator[str]:
             yield f"{kind} {item['prefix']}{number}"
 
 
+def effects(sentence: str) -> list[str]:
+    """The words of a sentence that say what came out ("higher", "drops", "3.5")."""
+    return [match[0] for match in _EFFECT.finditer(_NO_FINDING.sub("", sentence))]
+
+
 def is_finding(sentence: str) -> bool:
     """Whether a sentence states a result rather than pointing at one or describing a set-up."""
     text = _NO_FINDING.sub("", sentence)
