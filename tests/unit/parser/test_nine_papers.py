@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from firetrial_parser.outlining import build_tree
 from firetrial_parser.reading import load, read_document
 from firetrial_parser.task import make_tasks
-from firetrial_parser.tree import build_tree
 from firetrial_parser.validation import validate
 
 pytestmark = pytest.mark.needs("shared")

@@ -13,7 +13,7 @@ async def test_with_a_model_the_tree_is_the_model_s() -> None:
         assert await world.run() == ["done", "done"]
         record = await world.papers.records.get(submitted.paper.id)
         assert record.tree is not None
-        assert (await world.papers.archive.tree(record.tree)).title == "Root"
+        assert (await world.papers.archive.tree(record.tree)).root.title == "Root"
         await world.submit(plan=plan(repeats=5))
         await world.run()
         assert len(models.requests) == 1  # read once, whatever is asked for later

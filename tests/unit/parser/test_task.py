@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from firetrial_kit.errors import FiretrialError
 from firetrial_parser.leak import Secrets
+from firetrial_parser.outlining import build_tree
 from firetrial_parser.task import make_tasks, rank_leaves, slug
-from firetrial_parser.tree import build_tree
 from unit.parser.study import TEXT, document
 
 

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial_kit.errors import FiretrialError
-from firetrial_parser.tree import Node, Quote, build_tree, numbered
+from firetrial_parser.outlining import build_tree
+from firetrial_parser.tree import Node, Quote, numbered
 from firetrial_parser.validation import validate
 from unit.parser.study import document
 

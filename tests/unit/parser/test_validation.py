@@ -1,6 +1,7 @@
 from dataclasses import replace
 
-from firetrial_parser.tree import Node, build_tree, numbered
+from firetrial_parser.outlining import build_tree
+from firetrial_parser.tree import Node, numbered
 from firetrial_parser.validation import validate
 from unit.parser.study import document
 

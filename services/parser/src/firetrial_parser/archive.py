@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 from firetrial.parser.v1 import paper_pb2, task_pb2
 from firetrial_kit.objects import ObjectRef, Objects
 from firetrial_parser.document import Document
-from firetrial_parser.tree import Node
-from firetrial_parser.wire import node_to_domain, node_to_wire
+from firetrial_parser.tree import Tree
+from firetrial_parser.wire import tree_to_domain, tree_to_wire
 
 JSON = "application/json"
 TAR = "application/x-tar"
@@ -45,18 +45,21 @@ class Archive:
         data = await self._objects.get(ref.uri, sha256=ref.sha256, max_size=4 * 64 * 1024 * 1024)
         return Document.from_json(await asyncio.to_thread(json.loads, data))
 
-    async def put_tree(self, paper_id: str, tree: Node) -> ObjectRef:
+    async def put_tree(self, paper_id: str, tree: Tree) -> ObjectRef:
         """Store the tree."""
-        return await self._put_message("papers", f"{paper_id}/tree.json", node_to_wire(tree))
+        return await self._put_message("papers", f"{paper_id}/tree.json", tree_to_wire(tree))
 
-    async def tree_message(self, ref: ObjectRef) -> paper_pb2.Node:
+    async def tree_message(self, ref: ObjectRef) -> paper_pb2.Tree:
         """The tree as it travels."""
         data = await self._objects.get(ref.uri, sha256=ref.sha256)
-        return Parse(data, paper_pb2.Node(), ignore_unknown_fields=True)
+        tree = Parse(data, paper_pb2.Tree(), ignore_unknown_fields=True)
+        if not tree.HasField("root"):  # kept as its root alone, by an earlier version
+            tree.root.CopyFrom(Parse(data, paper_pb2.Node(), ignore_unknown_fields=True))
+        return tree
 
-    async def tree(self, ref: ObjectRef) -> Node:
+    async def tree(self, ref: ObjectRef) -> Tree:
         """The tree."""
-        return node_to_domain(await self.tree_message(ref))
+        return tree_to_domain(await self.tree_message(ref))
 
     async def put_truth(self, truth: task_pb2.GroundTruth) -> ObjectRef:
         """Store a ground truth where only the judge can read it."""

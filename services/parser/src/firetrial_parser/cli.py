@@ -47,8 +47,8 @@ def parse(file: Path, *, offline: bool, model: str, base_url: str, as_json: bool
 
 
 async def _parsed(file: Path, model: str, base_url: str) -> tuple[Document, Node, list[Fault]]:
+    from firetrial_parser.outlining import build_tree
     from firetrial_parser.reading import load, read_apart
-    from firetrial_parser.tree import build_tree
     from firetrial_parser.validation import validate
 
     document = await read_apart(load(file), file.name)

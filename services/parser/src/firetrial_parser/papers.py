@@ -17,11 +17,12 @@ from firetrial_parser.document import Document
 from firetrial_parser.extraction import OpenModel, extract_tree
 from firetrial_parser.intake import MAX_BYTES
 from firetrial_parser.metrics import ParserMetrics
+from firetrial_parser.outlining import facts_of, tree_of
 from firetrial_parser.reading import TIMEOUT, read_apart
 from firetrial_parser.records import PaperRecord, PaperState
 from firetrial_parser.task import make_tasks
 from firetrial_parser.tasks import Tasks
-from firetrial_parser.tree import Node, build_tree
+from firetrial_parser.tree import Tree
 from firetrial_parser.validation import validate
 from firetrial_parser.wire import slip_to_wire
 
@@ -135,13 +136,13 @@ class Papers:
         self._metrics.papers.labels("parsed").inc()
         return await self.records.change(record.id, parsed)
 
-    async def _tree(self, document: Document) -> tuple[Node, list[Fault]]:
+    async def _tree(self, document: Document) -> tuple[Tree, list[Fault]]:
         if self._open_model is None:
-            tree = await asyncio.to_thread(build_tree, document)
-            return tree, await asyncio.to_thread(validate, tree, document)
+            tree = await asyncio.to_thread(tree_of, document)
+            return tree, await asyncio.to_thread(validate, tree.root, document)
         async with self._open_model() as client:
             extracted = await extract_tree(document, client)
-        return extracted.tree, list(extracted.faults)
+        return Tree(extracted.tree, facts_of(document)), list(extracted.faults)
 
     async def make_tasks(self, event: events_pb2.PaperParsed) -> None:
         """Store the tasks of a paper that was read, then announce them with the plan's slip."""
@@ -151,7 +152,7 @@ class Papers:
         if record.document is None or record.tree is None:
             return  # submitted anew since; its own event follows
         document, tree = await self.archive.document(record.document), await self.archive.tree(record.tree)
-        made = await asyncio.to_thread(make_tasks, document, tree, event.plan.max_tasks or 1)
+        made = await asyncio.to_thread(make_tasks, document, tree.root, event.plan.max_tasks or 1)
         stored = [await self._tasks.keep(task, record.id) for task in made]
 
         def ready(current: PaperRecord) -> PaperRecord | None:

@@ -54,7 +54,10 @@ class ParserServicer(parser_service_pb2_grpc.ParserServiceServicer):
         if record.tree is None:
             why = record.failure or "it has not been read yet; watch it"
             raise FiretrialError(Reason.NOT_FOUND, f"paper {record.id} has no tree: {why}")
-        return pb.GetTreeResponse(root=await self._papers.archive.tree_message(record.tree))
+        tree = await self._papers.archive.tree_message(record.tree)
+        return pb.GetTreeResponse(
+            root=tree.root, paper=tree.paper, extraction=tree.extraction, grounding=tree.grounding
+        )
 
     async def SubmitTask(
         self, request_iterator: AsyncIterator[pb.SubmitTaskRequest], context: Any

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from firetrial.parser.v1 import paper_pb2, parser_service_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.asking import Spent
 from firetrial_kit.errors import Fault
 from firetrial_kit.hosts import ALONE, Network, Reach
 from firetrial_kit.ids import digest
@@ -17,7 +18,7 @@ from firetrial_parser.rating import Difficulty, Rating
 from firetrial_parser.records import PaperRecord
 from firetrial_parser.source import Source
 from firetrial_parser.task import PublicTask, Truth
-from firetrial_parser.tree import Node, NodeKind, Quote
+from firetrial_parser.tree import Grounding, Node, NodeKind, PaperFacts, Quote, Tree
 
 _KINDS: dict[NodeKind, paper_pb2.NodeKind.ValueType] = {
     "root": paper_pb2.NODE_KIND_ROOT,
@@ -88,6 +89,46 @@ def node_to_domain(node: paper_pb2.Node) -> Node:
         children=tuple(node_to_domain(child) for child in node.children),
         task=node.task,
         quotes=tuple(Quote(q.text, q.page, q.start, q.end, q.score) for q in node.quotes),
+    )
+
+
+def facts_to_wire(facts: PaperFacts) -> paper_pb2.PaperFacts:
+    return paper_pb2.PaperFacts(**asdict(facts))
+
+
+def grounding_to_wire(grounding: Grounding) -> paper_pb2.Grounding:
+    return paper_pb2.Grounding(**asdict(grounding))
+
+
+def tree_to_wire(tree: Tree) -> paper_pb2.Tree:
+    return paper_pb2.Tree(
+        paper=facts_to_wire(tree.paper),
+        root=node_to_wire(tree.root),
+        extraction=tree.extraction,
+        grounding=grounding_to_wire(tree.grounding),
+    )
+
+
+def tree_to_domain(tree: paper_pb2.Tree) -> Tree:
+    paper, grounding = tree.paper, tree.grounding
+    return Tree(
+        node_to_domain(tree.root),
+        PaperFacts(paper.title, tuple(paper.authors), paper.venue, paper.year, paper.id),
+        tree.extraction,
+        Grounding(grounding.supported, grounding.statements, grounding.method),
+    )
+
+
+def usage_to_wire(purpose: str, model: str, spent: Spent) -> paper_pb2.ModelUsage:
+    return paper_pb2.ModelUsage(
+        purpose=purpose,
+        model=model,
+        calls=spent.calls,
+        prompt_tokens=spent.prompt_tokens,
+        completion_tokens=spent.completion_tokens,
+        cached_tokens=spent.cached_tokens,
+        cost_usd=spent.known_cost,
+        cache_hits=spent.cache_hits,
     )
 
 
