@@ -180,7 +180,7 @@ class Screening(_message.Message):
     RULES_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
     COUNTS_FIELD_NUMBER: _builtins.int
-    COST_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     MAX_COST_USD_FIELD_NUMBER: _builtins.int
     SUBMITTED_AT_FIELD_NUMBER: _builtins.int
     CHANGED_AT_FIELD_NUMBER: _builtins.int
@@ -202,7 +202,9 @@ class Screening(_message.Message):
     @_builtins.property
     def counts(self) -> Global___ScreeningCounts: ...
     @_builtins.property
-    def cost(self) -> Global___ScreeningCost: ...
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[_paper_pb2.ModelUsage]:
+        """What models were asked, over all times that it was submitted."""
+
     @_builtins.property
     def submitted_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -217,14 +219,14 @@ class Screening(_message.Message):
         rules: _abc.Iterable[_builtins.str] | None = ...,
         source: _builtins.str = ...,
         counts: Global___ScreeningCounts | None = ...,
-        cost: Global___ScreeningCost | None = ...,
+        usage: _abc.Iterable[_paper_pb2.ModelUsage] | None = ...,
         max_cost_usd: _builtins.float | None = ...,
         submitted_at: _timestamp_pb2.Timestamp | None = ...,
         changed_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "changed_at", b"changed_at", "cost", b"cost", "counts", b"counts", "max_cost_usd", b"max_cost_usd", "submitted_at", b"submitted_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "changed_at", b"changed_at", "counts", b"counts", "max_cost_usd", b"max_cost_usd", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "changed_at", b"changed_at", "cost", b"cost", "counts", b"counts", "id", b"id", "max_cost_usd", b"max_cost_usd", "model", b"model", "reason", b"reason", "rules", b"rules", "source", b"source", "state", b"state", "submitted_at", b"submitted_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd", "changed_at", b"changed_at", "counts", b"counts", "id", b"id", "max_cost_usd", b"max_cost_usd", "model", b"model", "reason", b"reason", "rules", b"rules", "source", b"source", "state", b"state", "submitted_at", b"submitted_at", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_cost_usd: _TypeAlias = _typing.Literal["max_cost_usd"]  # noqa: Y015
     _WhichOneofArgType__max_cost_usd: _TypeAlias = _typing.Literal["_max_cost_usd", b"_max_cost_usd"]  # noqa: Y015
@@ -271,46 +273,6 @@ class ScreeningCounts(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ScreeningCounts: _TypeAlias = ScreeningCounts  # noqa: Y015
-
-@_typing.final
-class ScreeningCost(_message.Message):
-    """What models took, retries included; zero where none was asked."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CALLS_FIELD_NUMBER: _builtins.int
-    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
-    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
-    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
-    CACHE_HITS_FIELD_NUMBER: _builtins.int
-    USD_FIELD_NUMBER: _builtins.int
-    calls: _builtins.int
-    prompt_tokens: _builtins.int
-    completion_tokens: _builtins.int
-    cached_tokens: _builtins.int
-    cache_hits: _builtins.int
-    """Answers that were at hand instead."""
-    usd: _builtins.float
-    """Unset where the price of a call is unknown."""
-    def __init__(
-        self,
-        *,
-        calls: _builtins.int = ...,
-        prompt_tokens: _builtins.int = ...,
-        completion_tokens: _builtins.int = ...,
-        cached_tokens: _builtins.int = ...,
-        cache_hits: _builtins.int = ...,
-        usd: _builtins.float | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_usd", b"_usd", "usd", b"usd"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_usd", b"_usd", "cache_hits", b"cache_hits", "cached_tokens", b"cached_tokens", "calls", b"calls", "completion_tokens", b"completion_tokens", "prompt_tokens", b"prompt_tokens", "usd", b"usd"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__usd: _TypeAlias = _typing.Literal["usd"]  # noqa: Y015
-    _WhichOneofArgType__usd: _TypeAlias = _typing.Literal["_usd", b"_usd"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__usd) -> _WhichOneofReturnType__usd | None: ...
-
-Global___ScreeningCost: _TypeAlias = ScreeningCost  # noqa: Y015
 
 @_typing.final
 class Candidature(_message.Message):
@@ -361,7 +323,7 @@ class ScreenedPaper(_message.Message):
     HITS_FIELD_NUMBER: _builtins.int
     CONTRIBUTION_FIELD_NUMBER: _builtins.int
     CRITERIA_FIELD_NUMBER: _builtins.int
-    COST_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     REVIEW_ID_FIELD_NUMBER: _builtins.int
     PLACE_FIELD_NUMBER: _builtins.int
     outcome: Global___ScreeningOutcome.ValueType
@@ -386,7 +348,9 @@ class ScreenedPaper(_message.Message):
         """Empty where an earlier stage settled it, else one for each criterion."""
 
     @_builtins.property
-    def cost(self) -> Global___ScreeningCost: ...
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[_paper_pb2.ModelUsage]:
+        """What models were asked for it, or answered before."""
+
     def __init__(
         self,
         *,
@@ -396,13 +360,13 @@ class ScreenedPaper(_message.Message):
         hits: _abc.Iterable[Global___KeywordHit] | None = ...,
         contribution: Global___Contribution | None = ...,
         criteria: _abc.Iterable[Global___CriterionVerdict] | None = ...,
-        cost: Global___ScreeningCost | None = ...,
+        usage: _abc.Iterable[_paper_pb2.ModelUsage] | None = ...,
         review_id: _builtins.str = ...,
         place: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["contribution", b"contribution", "cost", b"cost", "item", b"item"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["contribution", b"contribution", "item", b"item"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contribution", b"contribution", "cost", b"cost", "criteria", b"criteria", "error", b"error", "hits", b"hits", "item", b"item", "outcome", b"outcome", "place", b"place", "review_id", b"review_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["contribution", b"contribution", "criteria", b"criteria", "error", b"error", "hits", b"hits", "item", b"item", "outcome", b"outcome", "place", b"place", "review_id", b"review_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
