@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -92,6 +93,16 @@ def frame(nats_url: str, tmp_path: Path) -> Iterator[Frame]:
         servers.end(process)
 
 
+def healthz(frame: Frame) -> int:
+    """The status that probes are answered with."""
+    try:
+        with urllib.request.urlopen(f"http://{frame.told['metrics']}/healthz", timeout=5) as page:
+            return int(page.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
 async def test_health_reflection_and_metrics(frame: Frame) -> None:
     async with grpc.aio.insecure_channel(frame.told["rpc"]) as channel:
         health = health_pb2_grpc.HealthStub(channel)
@@ -105,6 +116,7 @@ async def test_health_reflection_and_metrics(frame: Frame) -> None:
             assert "firetrial.judge.v1.JudgeService" in names
         stub = judge_service_pb2_grpc.JudgeServiceStub(channel)
         await stub.ScoreText(judge_service_pb2.ScoreTextRequest(), timeout=5)
+    assert healthz(frame) == 200
     with urllib.request.urlopen(f"http://{frame.told['metrics']}/metrics") as page:  # noqa: ASYNC210
         text = page.read().decode()
     assert (
@@ -143,6 +155,9 @@ async def test_sigterm_ends_what_is_in_hand_and_exits_0(frame: Frame, nats_url: 
         while not begun.exists():
             await asyncio.sleep(0.01)
     frame.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(10):
+        while healthz(frame) != 503:
+            await asyncio.sleep(0.01)
     assert await asyncio.to_thread(frame.process.wait, 15) == 0
     assert frame.mark.exists()
     await client.close()

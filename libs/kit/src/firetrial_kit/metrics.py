@@ -1,9 +1,10 @@
-"""The Prometheus registry of a process and the page that shows it."""
+"""The Prometheus registry of a process, the page that shows it, and the page that says whether it serves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.process_collector import ProcessCollector
@@ -46,10 +47,22 @@ def new_registry() -> CollectorRegistry:
 
 
 @contextmanager
-def serving(registry: CollectorRegistry, address: str) -> Iterator[int]:
-    """Show `registry` at http://`address`/metrics while inside; gives the port that was taken."""
+def serving(registry: CollectorRegistry, address: str, ready: Callable[[], bool]) -> Iterator[int]:
+    """Show `registry` at http://`address`/metrics while inside; gives the port that was taken.
+
+    /healthz answers 200 while `ready`, else 503: for probes, which have no client's certificate.
+    """
     host, _, port = address.rpartition(":")
     server, thread = start_http_server(int(port), addr=host, registry=registry)
+    pages = server.get_app()
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ["PATH_INFO"] != "/healthz":
+            return pages(environ, start_response) if pages else []
+        start_response("200 OK" if ready() else "503 Service Unavailable", [("Content-Type", "text/plain")])
+        return [b"serving\n" if ready() else b"not serving\n"]
+
+    server.set_app(app)
     try:
         yield server.server_port
     finally:

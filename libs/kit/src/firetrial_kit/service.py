@@ -84,7 +84,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
     first = next(iter(builds))
     common = CommonSettings.from_env(environ, first if len(builds) == 1 else "")
     log = logs.logger(first if len(builds) == 1 else "host")
-    stop = asyncio.Event()
+    stop, ready = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -123,7 +123,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
             services.append(await build(parts))
         for service in services:
             service.register(server)
-        metrics_port = stack.enter_context(metrics.serving(registry, common.metrics_address))
+        metrics_port = stack.enter_context(metrics.serving(registry, common.metrics_address, ready.is_set))
         rpc_port = await server.start()
         tasks = [
             asyncio.create_task(bus.consume(counted(_tuned(consumer, common), kit_metrics), stop))
@@ -131,9 +131,11 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
             for consumer in service.consumers
         ]
         background = [asyncio.create_task(work()) for service in services for work in service.background]
+        ready.set()
         _announce(common, rpc_port, metrics_port)
         log.info("serving", rpc_port=rpc_port, metrics_port=metrics_port, services=list(builds))
         await _until(stop, [*tasks, *background], log)
+        ready.clear()
         log.info("draining", seconds=common.drain)
         await server.set_health(serving=False)
         await _drain(tasks, common.drain, log)
