@@ -7,6 +7,7 @@ from collections import abc as _abc
 from firetrial.artifact.v1 import artifact_pb2 as _artifact_pb2
 from firetrial.parser.v1 import follow_up_pb2 as _follow_up_pb2
 from firetrial.parser.v1 import leak_pb2 as _leak_pb2
+from firetrial.parser.v1 import paper_pb2 as _paper_pb2
 from firetrial.parser.v1 import repository_pb2 as _repository_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -113,6 +114,7 @@ class Task(_message.Message):
     VARIANT_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     LEAK_CHECK_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
     REPOSITORY_FIELD_NUMBER: _builtins.int
     FOLLOW_UP_FIELD_NUMBER: _builtins.int
     id: _builtins.str
@@ -133,7 +135,7 @@ class Task(_message.Message):
     """When the paper could first be read: YYYY, YYYY-MM or YYYY-MM-DD; empty where it is unknown."""
     variant: Global___TaskVariant.ValueType
     state: Global___TaskState.ValueType
-    """The two that follow tell of a task's life. They are answered, and are not part of its content."""
+    """The three that follow tell of a task's life. They are answered, and are not part of its content."""
     @_builtins.property
     def data(self) -> _artifact_pb2.ArtifactRef:
         """A tar of the files that the agent finds under data/; unset where there are none."""
@@ -165,6 +167,10 @@ class Task(_message.Message):
         """Unset where nothing was checked: a task without a ground truth."""
 
     @_builtins.property
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[_paper_pb2.ModelUsage]:
+        """What models were asked to make it: its question and its rating."""
+
+    @_builtins.property
     def repository(self) -> _repository_pb2.RepositorySpec: ...
     @_builtins.property
     def follow_up(self) -> _follow_up_pb2.FollowUpSpec: ...
@@ -190,12 +196,13 @@ class Task(_message.Message):
         variant: Global___TaskVariant.ValueType = ...,
         state: Global___TaskState.ValueType = ...,
         leak_check: _leak_pb2.LeakCheck | None = ...,
+        usage: _abc.Iterable[_paper_pb2.ModelUsage] | None = ...,
         repository: _repository_pb2.RepositorySpec | None = ...,
         follow_up: _follow_up_pb2.FollowUpSpec | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "leak_check", b"leak_check", "network", b"network", "repository", b"repository", "spec", b"spec", "truth", b"truth"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "leak_check", b"leak_check", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "repository", b"repository", "sources", b"sources", "spec", b"spec", "state", b"state", "truth", b"truth", "variant", b"variant", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "created_at", b"created_at", "data", b"data", "difficulty", b"difficulty", "follow_up", b"follow_up", "has_truth", b"has_truth", "id", b"id", "instruction", b"instruction", "kind", b"kind", "leak_check", b"leak_check", "network", b"network", "origin", b"origin", "paper_id", b"paper_id", "published", b"published", "question", b"question", "repository", b"repository", "sources", b"sources", "spec", b"spec", "state", b"state", "truth", b"truth", "usage", b"usage", "variant", b"variant", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_spec: _TypeAlias = _typing.Literal["repository", "follow_up"]  # noqa: Y015
     _WhichOneofArgType_spec: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
