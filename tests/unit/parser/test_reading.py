@@ -7,13 +7,16 @@ import pytest
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.document import Document
 from firetrial_parser.reading import load, read_apart, read_document
+from unit.parser.arxiv_html import PAGE
 from unit.parser.paper_pdf import pdf, sample
 from unit.parser.study import TEXT
 
 
 def test_the_format_decides_the_reader() -> None:
     assert read_document(sample(), "x.pdf").format == "pdf"
+    assert read_document(PAGE.encode(), "x.html").format == "html"
     assert read_document(TEXT.encode(), "x.md").format == "markdown"
+    assert read_document(b'{"root": {}}', "x.json").pages == ('{"root": {}}',)
     assert read_document(b"Title\n\nText.", "x.txt").format == "text"
 
 

@@ -39,13 +39,18 @@ _AFFILIATION = re.compile(
 _NAME = re.compile(r"[A-Z][\w.'’\-]*(?: (?:[A-Z][\w.'’\-]*|de|van|von|der|el|al|bin|di|la)){1,11}")
 
 
+def is_name(text: str) -> bool:
+    """Whether a text reads like a person's name, and like no institution."""
+    return bool(_NAME.fullmatch(text)) and not _AFFILIATION.search(text)
+
+
 def authors(front: Sequence[Block]) -> tuple[str, ...]:
     names: list[str] = []
     for block in front:
         for line in block.lines:
             for part in re.split(r",|;|&|\band\b|\s{2,}|[∗*†‡§¶♦♢]", line.text):
                 name = re.sub(r"[\d^∗*†‡§¶]+", "", part).strip(" .")
-                if _NAME.fullmatch(name) and not _AFFILIATION.search(name):
+                if is_name(name):
                     names += _apart(name)
     return tuple(dict.fromkeys(names))
 

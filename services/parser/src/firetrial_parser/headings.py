@@ -20,6 +20,11 @@ NAMED = frozenset(
     |declaration of interests|contributors|limitations and future work""".replace("\n    ", "").split("|")
 )
 NOT_PROSE = frozenset({"references", "bibliography", "table of contents", "contents"})
+_BIBLIOGRAPHY = frozenset(
+    {"references", "bibliography", "literature cited", "works cited", "references and notes"}
+)
+_SUPPLEMENT = re.compile(r"(?i)(?:[A-Z\d][.:]?\s+)?(?:appendi(?:x|ces)|suppl(?:ement|emental|ementary)\b)")
+_ROMAN = re.compile(r"(?:II|III|IV)[.\s]")
 
 _NUMBER = re.compile(
     r"(?:(?P<word>appendix|section|chapter)\s+)?"
@@ -27,6 +32,7 @@ _NUMBER = re.compile(
     r"[.:)]?\s+(?P<title>\S.*)",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"\d{1,4} [A-Z]\w+")  # "G.1 10 Total Documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,8 @@ def numbered(text: str) -> Number | None:
     if match is None or (not match["number"][0].isupper() and not match["number"][0].isdigit()):
         return None
     title = match["title"].strip()
-    if not title[:1].isalpha() and title[:1] not in "“\"'‘(“$":
+    titled = title[:1].isalpha() or title[:1] in "“\"'‘($"
+    if not titled and not ("." in match["number"] and _COUNTED.match(title)):
         return None
     return Number(tuple(match["number"].split(".")), title)
 
@@ -56,6 +63,29 @@ def numbered(text: str) -> Number | None:
 def is_named(text: str) -> bool:
     """Whether the text is one of the names that nearly every paper gives to a section."""
     return text.strip().rstrip(".:").lower() in NAMED
+
+
+def is_bibliography(title: str) -> bool:
+    """Whether a heading stands over the references."""
+    number = numbered(title)
+    return (number.title if number else title).strip().rstrip(".:").lower() in _BIBLIOGRAPHY
+
+
+def supplementary(titles: Sequence[tuple[str, int]]) -> list[bool]:
+    """Which of a paper's headings (title and level, in order) belong to what follows the paper proper.
+
+    That begins with a heading that says so, or with a lettered one after the references or a numbered one.
+    """
+    roman = any(_ROMAN.match(title) for title, _ in titles)
+    out: list[bool] = []
+    numbers = beyond = False
+    for title, _ in titles:
+        number = numbered(title)
+        lettered = number is not None and number.parts[0] == "A" and not roman
+        beyond = beyond or bool(_SUPPLEMENT.match(title)) or (lettered and numbers)
+        numbers = numbers or is_bibliography(title) or (number is not None and number.parts[0].isdigit())
+        out.append(beyond and not is_bibliography(title))
+    return out
 
 
 def follows(before: tuple[str, ...] | None, after: tuple[str, ...]) -> bool:

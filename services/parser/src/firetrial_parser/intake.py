@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import unicodedata
 from pathlib import PurePath
-from typing import Literal
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
+from firetrial_parser.document import Format
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_LINE = 1_000_000  # characters; no one writes longer paragraphs
 MAX_TEXT = 20_000_000  # characters
 
-Format = Literal["pdf", "markdown", "text"]
 ENDINGS: dict[str, Format] = {
     ".pdf": "pdf",
+    ".html": "html",
+    ".htm": "html",
+    ".xhtml": "html",
+    ".tex": "latex",
     ".md": "markdown",
     ".markdown": "markdown",
     ".txt": "text",
     ".text": "text",
+    ".json": "tree",
 }
-_ARCHIVES = {
-    b"PK\x03\x04": "a zip archive",
-    b"\x1f\x8b": "gzip data",
+# Archives of LaTeX sources, as arXiv hands them out; their names may have no ending at all.
+PACKED = frozenset({"", ".zip", ".tar", ".gz", ".tgz"})
+_ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
+_TAR = (257, b"ustar")  # where a tar says that it is one
+_FOREIGN = {
     b"BZh": "bzip2 data",
     b"\xfd7zXZ": "xz data",
+    b"7z\xbc\xaf": "a 7z archive",
+    b"Rar!": "a rar archive",
+    b"\xd0\xcf\x11\xe0": "an old Office file",
 }
 
 
@@ -36,7 +45,7 @@ def refuse(field: str, value: object, cure: str) -> FiretrialError:
 def check_size(size: int, limit: int = MAX_BYTES) -> None:
     """Raise TOO_LARGE (INVALID for nothing at all) by the size alone, in bytes, before anything is read."""
     if size <= 0:
-        raise refuse("size", f"{size} bytes", "the file is empty; give the paper's PDF, Markdown or text")
+        raise refuse("size", f"{size} bytes", "the file is empty; give the paper itself")
     if size > limit:
         fault = Fault("size", f"{size} bytes", f"at most {limit} bytes are read; leave out embedded media")
         raise FiretrialError(Reason.TOO_LARGE, f"the paper is too large: {fault}", faults=[fault])
@@ -52,12 +61,27 @@ def format_of(filename: str, data: bytes) -> Format:
         raise refuse(
             "file", filename, "is no PDF (it does not begin with %PDF-); give the PDF or another ending"
         )
-    for magic, kind in _ARCHIVES.items():
-        if data.startswith(magic):
-            raise refuse("file", f"{filename}: {kind}", "unpack it and give the paper itself")
+    packed = packing(data)
+    if packed is not None and ending in PACKED:
+        return "latex"
+    kind = packed or next((kind for magic, kind in _FOREIGN.items() if data.startswith(magic)), None)
+    if kind is not None:
+        cure = "unpack it and give the paper itself, or its LaTeX source as .tar.gz or .zip"
+        raise refuse("file", f"{filename}: {kind}", cure)
     if by_name is None:
-        raise refuse("filename", filename, f"must end in {', '.join(ENDINGS)}")
+        endings = ", ".join([*ENDINGS, *sorted(PACKED - {""})])
+        raise refuse("filename", filename, f"must end in {endings}, and be what it says")
     return by_name
+
+
+def packing(data: bytes) -> str | None:
+    """How an archive that can be read is packed ("zip", "gzip", "tar"), or None for all else."""
+    if data.startswith(_ZIP):
+        return "zip"
+    if data.startswith(_GZIP):
+        return "gzip"
+    at, magic = _TAR
+    return "tar" if data[at : at + len(magic)] == magic else None
 
 
 def decode(data: bytes) -> str:

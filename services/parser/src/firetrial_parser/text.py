@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from firetrial_parser import headings
+from firetrial_parser.assembling import Heading, Paragraph
 from firetrial_parser.captions import split_caption
 from firetrial_parser.document import Document
 from firetrial_parser.intake import decode
-from firetrial_parser.markdown import Piece, assemble
+from firetrial_parser.markdown import deduce
 from firetrial_parser.prose import join_lines, vocabulary_of
 
 _RULE = re.compile(r"(=|-|~|\*|#)\1{2,}$")
@@ -18,19 +19,19 @@ _RULE = re.compile(r"(=|-|~|\*|#)\1{2,}$")
 def read_text(data: bytes) -> Document:
     """Parse plain text. Raises INVALID for what is no text."""
     source = decode(data)
-    return assemble(list(_pieces(source)), source, data, "text")
+    return deduce(list(_pieces(source)), data, "text")
 
 
-def _pieces(source: str) -> Iterator[Piece]:
+def _pieces(source: str) -> Iterator[Heading | Paragraph]:
     vocabulary = vocabulary_of(source.split("\n"))
     groups = [g for g in re.split(r"\n[ \t]*\n|\f", source) if g.strip()]
     for n, group in enumerate(groups):
         lines = [line.strip() for line in group.split("\n") if line.strip()]
         level = _heading_level(lines)
         if n == 0 and len(lines) == 1 and not headings.is_named(lines[0]):
-            yield Piece(1, lines[0])
+            yield Heading(1, lines[0])
         elif level:
-            yield Piece(level + 1, lines[0])
+            yield Heading(level + 1, lines[0])
             if len(lines) > 1:
                 yield from _paragraphs(lines[1:], vocabulary)
         else:
@@ -52,7 +53,7 @@ def _heading_level(lines: list[str]) -> int:
     return 1 if len(lines) == 1 and first.isupper() and len(first) > 3 and first[-1] not in ".,;" else 0
 
 
-def _paragraphs(lines: list[str], vocabulary: set[str]) -> Iterator[Piece]:
+def _paragraphs(lines: list[str], vocabulary: set[str]) -> Iterator[Paragraph]:
     """One paragraph, or several where captions begin at a line's start."""
     group: list[str] = []
     for line in lines:
@@ -60,8 +61,8 @@ def _paragraphs(lines: list[str], vocabulary: set[str]) -> Iterator[Piece]:
             continue
         start = split_caption(line)
         if group and start is not None and start.mark in {":", "|"}:
-            yield Piece(0, join_lines(group, vocabulary))
+            yield Paragraph(join_lines(group, vocabulary))
             group = []
         group.append(line)
     if group:
-        yield Piece(0, join_lines(group, vocabulary))
+        yield Paragraph(join_lines(group, vocabulary))
