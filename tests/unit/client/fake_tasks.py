@@ -1,5 +1,5 @@
 """The part of the fake parser that makes tasks and publishes blocked ones."""
-# ruff: noqa: N802, ARG002 - names and parameters are the contract's
+# ruff: noqa: N802 - names are the contract's
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class FakeTasks(parser_service_pb2_grpc.ParserServiceServicer):
 
     def ListCandidates(self, request: Any, context: Any) -> Any:
         self.world.saw(context, "ListCandidates")
-        rank = {"points": 6, "why": "a main result"}
+        rank = candidate_pb2.Candidate.Reason(points=6, why="a main result")
         best = candidate_pb2.Candidate(
             leaf_path="0.0.0", title="Table 1: Scores", evidence="Table 1", rank=1, score=6, reasons=[rank]
         )

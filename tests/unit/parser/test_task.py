@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial_kit.errors import FiretrialError
-from firetrial_parser.leak import Secrets
+from firetrial_parser.candidates import rank_leaves
 from firetrial_parser.outlining import build_tree
-from firetrial_parser.task import make_tasks, rank_leaves, slug
+from firetrial_parser.task import make_tasks, slug
 from unit.parser.study import TEXT, document
 
 
@@ -40,8 +40,7 @@ def test_nothing_public_gives_the_truth_away() -> None:
         "Hardness increases from 410 at 10 minutes to 655 at 40 minutes, as we know.",
     )
     made = make_tasks(document(text), build_tree(document(text)))[0]
-    secrets = Secrets.of(document(text), made.truth.text, "")
-    assert not secrets.given_away_by(made.public.instruction)
+    assert not made.secrets.given_away_by(made.public.instruction)
     assert "Constraints: one furnace." in made.public.scope
     assert "410" not in made.public.instruction
 

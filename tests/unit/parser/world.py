@@ -17,13 +17,19 @@ from firetrial_kit.records import Records
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.archive import Archive
+from firetrial_parser.asking import Asker
+from firetrial_parser.entailment import Entails
 from firetrial_parser.extraction import OpenModel
 from firetrial_parser.handlers import Handlers
+from firetrial_parser.leaks.checking import LeakChecker
+from firetrial_parser.making import Making
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
+from firetrial_parser.publishing import Publishing
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.servicer import ParserServicer
 from firetrial_parser.submitting import Submitting
+from firetrial_parser.task_rpcs import Tasking
 from firetrial_parser.tasks import Tasks
 from unit.parser.study import TEXT
 
@@ -35,23 +41,38 @@ MAX_DATA = 50_000
 class World:
     """All that a parser needs; `everything` sees the store without the parser's limits."""
 
-    def __init__(self, open_model: OpenModel | None = None) -> None:
+    def __init__(
+        self,
+        open_model: OpenModel | None = None,
+        judge: Entails | None = None,
+        asker: Asker | None = None,
+    ) -> None:
         self.bus = InMemoryBus()
         self.state = InMemoryState()
         self.clock = ManualClock()
         self.everything = InMemoryObjects()
         self.objects = InMemoryObjects(GRANTS["parser"], sharing=self.everything)
-        self.start(open_model)
+        self.start(open_model, judge, asker)
 
-    def start(self, open_model: OpenModel | None = None) -> None:
+    def start(
+        self,
+        open_model: OpenModel | None = None,
+        judge: Entails | None = None,
+        asker: Asker | None = None,
+    ) -> None:
         """A new process over the same bus, state and store."""
         archive, metrics = Archive(self.objects), ParserMetrics(CollectorRegistry())
         announcer = Announcer(self.bus, self.clock)
-        tasks = Tasks(Records(self.state, "task", TaskRecord), archive, self.clock, metrics)
+        tasks = Tasks(
+            Records(self.state, "task", TaskRecord), archive, self.clock, metrics, LeakChecker(judge)
+        )
+        publishing = Publishing(tasks, announcer)
+        tasking = Tasking(tasks, Making(tasks, asker), publishing)
         self.papers = Papers(
             records=Records(self.state, "paper", PaperRecord),
             archive=archive,
-            tasks=tasks,
+            making=tasking.making,
+            publishing=publishing,
             announcer=announcer,
             clock=self.clock,
             metrics=metrics,
@@ -61,7 +82,7 @@ class World:
         submitting = Submitting(
             self.papers, tasks, announcer, requests, max_paper=MAX_PAPER, max_data=MAX_DATA
         )
-        self.servicer = ParserServicer(submitting, self.papers, tasks)
+        self.servicer = ParserServicer(submitting, self.papers, tasking)
         self.submitted, self.parsed = Handlers(self.papers, structlog.get_logger()).consumers(1)
 
     async def submit(

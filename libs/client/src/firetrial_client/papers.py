@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from google.protobuf.json_format import ParseDict
+
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial.parser.v1.paper_pb2 import Node, Paper
 from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceStub
@@ -88,7 +90,7 @@ class PaperCalls(Caller):
         broken: Sequence[str] = (),
         origin: str = "",
         data: Path | bytes | None = None,
-        difficulty: Mapping[str, int] | None = None,
+        difficulty: Mapping[str, int | str] | None = None,
         published: str = "",
         sources: Sequence[str] = (),
         network: Network | None = None,
@@ -96,7 +98,8 @@ class PaperCalls(Caller):
     ) -> pb.SubmitTaskResponse:
         """Store a task made elsewhere; `data` is a folder, or a tar as file or bytes.
 
-        `difficulty` rates conceptual_decomposition, confound_control and analysis_complexity from 1 to 3;
+        `difficulty` rates conceptual_decomposition, confound_control and analysis_complexity from 1 to 3,
+        perhaps with `rated_by`;
         `published` is YYYY, YYYY-MM or YYYY-MM-DD. `sources` name data that operators of runners provide:
         "hf:org/name" by its Hugging Face id, anything else by its path in their data folder. `network`
         is what its runs may reach beside models. The ground truth can be handed in but never read again.
@@ -111,7 +114,7 @@ class PaperCalls(Caller):
                 broken=broken,
                 origin=origin,
                 data_size=size,
-                difficulty=Difficulty(**difficulty) if difficulty else None,
+                difficulty=ParseDict(dict(difficulty), Difficulty()) if difficulty else None,
                 published=published,
                 sources=map(_source, sources),
                 network=network,

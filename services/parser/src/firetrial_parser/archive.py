@@ -10,6 +10,7 @@ from google.protobuf.json_format import MessageToJson, Parse
 from google.protobuf.message import Message
 
 from firetrial.parser.v1 import paper_pb2, task_pb2
+from firetrial_kit.ids import sha256
 from firetrial_kit.objects import ObjectRef, Objects
 from firetrial_parser.document import Document
 from firetrial_parser.tree import Tree
@@ -49,6 +50,12 @@ class Archive:
         """Store the tree."""
         return await self._put_message("papers", f"{paper_id}/tree.json", tree_to_wire(tree))
 
+    async def put_tree_version(self, paper_id: str, tree: Tree) -> ObjectRef:
+        """Store a tree that people have looked at, beside all others of the paper."""
+        message = tree_to_wire(tree)
+        hash_ = sha256(message.SerializeToString(deterministic=True))
+        return await self._put_message("papers", f"{paper_id}/trees/{hash_}.json", message)
+
     async def tree_message(self, ref: ObjectRef) -> paper_pb2.Tree:
         """The tree as it travels."""
         data = await self._objects.get(ref.uri, sha256=ref.sha256)
@@ -72,6 +79,10 @@ class Archive:
     async def put_task(self, task: task_pb2.Task) -> ObjectRef:
         """Store a task's public part."""
         return await self._put_message("runs", f"tasks/{task.id}/task.json", task)
+
+    async def put_blocked(self, task: task_pb2.Task) -> ObjectRef:
+        """Store the public part of a task that nobody may run: where runners cannot read."""
+        return await self._put_message("papers", f"tasks/{task.id}/task.json", task)
 
     async def task(self, ref: ObjectRef) -> task_pb2.Task:
         """A task's public part."""

@@ -6,10 +6,21 @@ from collections.abc import Iterator
 
 from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_kit.objects import Objects
+from firetrial_kit.records import Records
 from firetrial_kit.service import Parts
+from firetrial_parser.announcing import Announcer
+from firetrial_parser.archive import Archive
 from firetrial_parser.asking import KEPT, Asker, opened
 from firetrial_parser.config import ParserSettings
-from firetrial_parser.metrics import AskingMetrics
+from firetrial_parser.entailment import Entails
+from firetrial_parser.judge_rpc import JudgeByAddress, Tls, judge_by_address
+from firetrial_parser.leaks.checking import LeakChecker
+from firetrial_parser.making import Making
+from firetrial_parser.metrics import AskingMetrics, ParserMetrics
+from firetrial_parser.publishing import Publishing
+from firetrial_parser.records import TaskRecord
+from firetrial_parser.task_rpcs import Tasking
+from firetrial_parser.tasks import Tasks
 
 
 async def asker(settings: ParserSettings, parts: Parts) -> Asker | None:
@@ -25,6 +36,30 @@ async def asker(settings: ParserSettings, parts: Parts) -> Asker | None:
         observe_call=metrics.observe,
     )
     return await parts.stack.enter_async_context(asking)
+
+
+async def judge(settings: ParserSettings, parts: Parts) -> JudgeByAddress | None:
+    """The judge of the settings, None where they name none."""
+    if settings.judge_address is None:
+        return None
+    ca, cert, key = settings.judge_tls_ca, settings.tls_cert, settings.tls_key
+    tls = Tls(ca, cert, key) if ca and cert and key else None
+    return await judge_by_address(settings.judge_address, tls, parts.stack)
+
+
+def tasking(
+    parts: Parts,
+    archive: Archive,
+    metrics: ParserMetrics,
+    announcer: Announcer,
+    *,
+    asker: Asker | None,
+    judge: Entails | None,
+) -> Tasking:
+    """What keeps, makes and publishes tasks."""
+    records = Records(parts.state, "task", TaskRecord)
+    tasks = Tasks(records, archive, parts.clock, metrics, LeakChecker(judge))
+    return Tasking(tasks, Making(tasks, asker), Publishing(tasks, announcer))
 
 
 def _tiers(settings: ParserSettings, objects: Objects) -> Iterator[Cache]:

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, Json, SecretStr, model_validator
 
 from firetrial_kit.asking import Endpoint, Price
-from firetrial_kit.settings import PriceSetting, Settings
+from firetrial_kit.settings import Address, PriceSetting, Settings
 from firetrial_parser.intake import MAX_BYTES
 
 MAX_DATA = 1024**3
@@ -42,6 +42,14 @@ class ParserSettings(Settings):
     cache_dir: Path | None = None
     cache_mib: int = Field(default=256, ge=1, le=1024 * 1024)
 
+    # Where the judge's RPCs answer, "host:port": it rules on what a task gives away. Unset: words alone are
+    # looked at, and tasks say so.
+    judge_address: Address | None = None
+    # By whose signature the judge is known, and this service's own certificate; needed beyond this machine.
+    judge_tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
     @model_validator(mode="after")
     def _coherent(self) -> Self:
         if self.model_url and not self.model_url.startswith(("http://", "https://")):
@@ -50,6 +58,8 @@ class ParserSettings(Settings):
             )
         if bool(self.model_url) != bool(self.model_name):
             raise ValueError("FIRETRIAL_PARSER_MODEL_URL and …_MODEL_NAME go together")
+        if self.judge_tls_ca and not (self.tls_cert and self.tls_key):
+            raise ValueError("FIRETRIAL_PARSER_JUDGE_TLS_CA needs FIRETRIAL_TLS_CERT and FIRETRIAL_TLS_KEY")
         return self
 
     def endpoint(self) -> Endpoint:

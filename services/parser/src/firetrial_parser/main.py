@@ -8,6 +8,7 @@ from firetrial.parser.v1 import parser_service_pb2_grpc
 from firetrial_kit import rpc, service
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts, Service
+from firetrial_parser import assembly
 from firetrial_parser.announcing import SERVICE, Announcer
 from firetrial_parser.archive import Archive
 from firetrial_parser.config import ParserSettings
@@ -15,21 +16,22 @@ from firetrial_parser.extraction import opener
 from firetrial_parser.handlers import Handlers
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
-from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
+from firetrial_parser.records import PaperRecord, RequestRecord
 from firetrial_parser.servicer import ParserServicer
 from firetrial_parser.submitting import Submitting
-from firetrial_parser.tasks import Tasks
 
 
 async def build(parts: Parts) -> Service:
     settings = ParserSettings.from_env(parts.environ, SERVICE)
     archive, metrics = Archive(parts.objects), ParserMetrics(parts.registry)
     announcer = Announcer(parts.bus, parts.clock)
-    tasks = Tasks(Records(parts.state, "task", TaskRecord), archive, parts.clock, metrics)
+    asker, judge = await assembly.asker(settings, parts), await assembly.judge(settings, parts)
+    tasking = assembly.tasking(parts, archive, metrics, announcer, asker=asker, judge=judge)
     papers = Papers(
         records=Records(parts.state, "paper", PaperRecord),
         archive=archive,
-        tasks=tasks,
+        making=tasking.making,
+        publishing=tasking.publishing,
         announcer=announcer,
         clock=parts.clock,
         metrics=metrics,
@@ -39,13 +41,13 @@ async def build(parts: Parts) -> Service:
     )
     submitting = Submitting(
         papers,
-        tasks,
+        tasking.tasks,
         announcer,
         Records(parts.state, "request", RequestRecord),
         max_paper=settings.max_paper_bytes,
         max_data=settings.max_data_bytes,
     )
-    servicer = ParserServicer(submitting, papers, tasks)
+    servicer = ParserServicer(submitting, papers, tasking)
     add = parser_service_pb2_grpc.add_ParserServiceServicer_to_server
 
     def register(server: rpc.Server) -> None:

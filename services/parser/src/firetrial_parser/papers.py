@@ -16,15 +16,14 @@ from firetrial_parser.archive import Archive
 from firetrial_parser.document import Document
 from firetrial_parser.extraction import OpenModel, extract_tree
 from firetrial_parser.intake import MAX_BYTES
+from firetrial_parser.making import Making
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.outlining import facts_of, tree_of
+from firetrial_parser.publishing import Publishing
 from firetrial_parser.reading import TIMEOUT, read_apart
 from firetrial_parser.records import PaperRecord, PaperState
-from firetrial_parser.task import make_tasks
-from firetrial_parser.tasks import Tasks
 from firetrial_parser.tree import Tree
 from firetrial_parser.validation import validate
-from firetrial_parser.wire import slip_to_wire
 
 MAX_FAULTS = 100  # lines kept in a paper's record
 CANCELLED = "the paper was cancelled"
@@ -38,7 +37,8 @@ class Papers:
         *,
         records: Records[PaperRecord],
         archive: Archive,
-        tasks: Tasks,
+        making: Making,
+        publishing: Publishing,
         announcer: Announcer,
         clock: Clock,
         metrics: ParserMetrics,
@@ -48,7 +48,8 @@ class Papers:
     ) -> None:
         self.records = records
         self.archive = archive
-        self._tasks = tasks
+        self._making = making
+        self._publishing = publishing
         self._announcer = announcer
         self._clock = clock
         self._metrics = metrics
@@ -145,15 +146,14 @@ class Papers:
         return Tree(extracted.tree, facts_of(document)), list(extracted.faults)
 
     async def make_tasks(self, event: events_pb2.PaperParsed) -> None:
-        """Store the tasks of a paper that was read, then announce them with the plan's slip."""
+        """Store the tasks of a paper that was read, then announce those that nothing blocks."""
         record = await self.records.get(event.paper_id)
         if await self._stopped(record, event.experiment_id):
             return
         if record.document is None or record.tree is None:
             return  # submitted anew since; its own event follows
         document, tree = await self.archive.document(record.document), await self.archive.tree(record.tree)
-        made = await asyncio.to_thread(make_tasks, document, tree.root, event.plan.max_tasks or 1)
-        stored = [await self._tasks.keep(task, record.id) for task in made]
+        stored = await self._making.best(document, tree.root, event.plan.max_tasks or 1, record.id)
 
         def ready(current: PaperRecord) -> PaperRecord | None:
             if current.state not in {PaperState.PARSED, PaperState.READY}:
@@ -167,10 +167,8 @@ class Papers:
         record = await self.records.change(record.id, ready)
         if await self._stopped(record, event.experiment_id) or record.state is not PaperState.READY:
             return
-        planned = event.HasField("plan")
-        slip = slip_to_wire(event.plan, event.experiment_id, len(stored)) if planned else None
-        for task in stored:
-            await self._announcer.task_created(task, slip)
+        plan = event.plan if event.HasField("plan") else None
+        await self._publishing.announce(stored, plan, event.experiment_id)
 
     async def fail(self, paper_id: str, reason: str, experiment: str) -> None:
         """Record that a paper gives no task, and announce it. A paper that is ready stays so."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import groupby
 
 from firetrial_parser.headings import numbered
+from firetrial_parser.prose import sentences
+from firetrial_parser.tree import Node
 
 # Titles that say where in a paper one is, not what it is about.
 GENERIC = re.compile(
@@ -43,14 +46,40 @@ _ANSWER = re.compile(
 TOPIC_WORDS = 12
 SUBJECT_CHUNKS = 3
 CHUNK_WORDS = 4
+NARROWED = 2  # metrics and data sets that a question names
 
 
-def derive_question(sections: list[str], title: str) -> str:
+def derive_question(
+    sections: list[str], title: str, metrics: Sequence[str] = (), datasets: Sequence[str] = ()
+) -> str:
     """A question from the titles of the sections above a leaf (nearest last) and the paper's title.
+
+    What is measured, and on what, makes it narrower; both are public.
 
     >>> derive_question(["2 Key-Value Retrieval", "2.3 Results"], "Lost in the Middle: Use of Long Contexts")
     'What do experiments on key-value retrieval show about long contexts?'
+    >>> derive_question(["2 Recall"], "Use of Long Contexts", ["accuracy"], ["SQuAD"])
+    'What do experiments on recall show about long contexts, in accuracy on SQuAD?'
     """
+    narrowed = "".join(
+        f" {word} {_listed(list(names[:NARROWED]))}"
+        for word, names in (("in", metrics), ("on", datasets))
+        if names
+    )
+    asked = _asked(sections, title)
+    return f"{asked[:-1]},{narrowed}?" if narrowed else asked
+
+
+def replication_question(leaf: Node | None) -> str:
+    """What a leaf's experiment is, as a request; the caption tells it where the tree does not."""
+    told = (leaf.task or leaf.description or leaf.title) if leaf else ""
+    first = sentences(told)[0].rstrip(".") if told.strip() else ""
+    return (
+        f"What comes out of this experiment: {first}?" if first else "What comes out of the experiment below?"
+    )
+
+
+def _asked(sections: list[str], title: str) -> str:
     plain = [_plain(section) for section in sections]
     telling = [s for s in plain if s and not GENERIC.fullmatch(s)]
     topics = [s for s in telling if not s.endswith("?")]

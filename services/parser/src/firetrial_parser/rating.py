@@ -5,29 +5,40 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from firetrial_kit.errors import Fault, check, invalid
 
 _ARXIV = re.compile(r"(?P<year>\d{2})(?P<month>0[1-9]|1[0-2])\.\d{4,5}(?:v\d+)?")
+AXES = ("conceptual_decomposition", "confound_control", "analysis_complexity")
+MAX_RATER = 200
 _DATE = re.compile(r"(\d{4})(?:-(\d{2}))?(?:-(\d{2}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """Three axes from 1 to 3, as FIRE-Bench rates its tasks."""
+    """Three axes from 1 to 3, as FIRE-Bench rates its tasks; `rated_by` is "" where nobody says who did."""
 
     conceptual_decomposition: int
     confound_control: int
     analysis_complexity: int
+    rated_by: str = ""
+
+    @property
+    def level(self) -> str:
+        """Easy for a sum of 3 or 4, medium for 5 or 6, hard for 7 to 9."""
+        total = sum(getattr(self, axis) for axis in AXES)
+        return "easy" if total <= 4 else "medium" if total <= 6 else "hard"
 
     def faults(self, path: str) -> Iterator[Fault]:
-        for axis in fields(self):
-            value = getattr(self, axis.name)
+        for axis in AXES:
+            value = getattr(self, axis)
             if type(value) is not int or not 1 <= value <= 3:  # True is no rating
-                yield Fault(f"{path}.{axis.name}", str(value), "must be 1, 2 or 3")
+                yield Fault(f"{path}.{axis}", str(value), "must be 1, 2 or 3")
+        if len(self.rated_by) > MAX_RATER:
+            yield Fault(f"{path}.rated_by", self.rated_by, f"at most {MAX_RATER} characters")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +87,8 @@ def _rating(name: str, entry: Any, faults: list[Fault]) -> Rating:
 def _difficulty(name: str, entry: Any, faults: list[Fault]) -> Difficulty | None:
     if entry is None:
         return None
-    axes = [axis.name for axis in fields(Difficulty)]
-    if not isinstance(entry, dict) or sorted(entry) != sorted(axes):
-        faults.append(Fault(f"{name}.difficulty", str(entry)[:80], f"must have {', '.join(axes)}"))
+    if not isinstance(entry, dict) or sorted(entry.keys() - {"rated_by"}) != sorted(AXES):
+        faults.append(Fault(f"{name}.difficulty", str(entry)[:80], f"must have {', '.join(AXES)}"))
         return None
     return Difficulty(**entry)
 

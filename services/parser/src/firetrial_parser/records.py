@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from firetrial_kit.asking import Spent
 from firetrial_kit.objects import ObjectRef
+from firetrial_parser.leaks.checking import LeakCheck
 
 
 class PaperState(StrEnum):
@@ -44,13 +47,43 @@ class PaperRecord:
     failure: str = ""
 
 
+class TaskState(StrEnum):
+    """The life of a task; the names are those of the contract."""
+
+    PUBLISHED = "PUBLISHED"
+    BLOCKED = "BLOCKED"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An experiment that begins when its blocked task is published; `plan` is the plan's bytes in hex."""
+
+    experiment_id: str
+    plan: str
+
+
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """A task that is stored. `ref` is the object with its public part, which never changes."""
+    """A task that is stored. `ref` is the object with its public part, whose content never changes.
+
+    `check` is None for a task without a ground truth. `model` is the one that was asked to make it, and
+    `spent` is what that took, by prompt.
+    """
 
     id: str
     ref: ObjectRef
     created_at: datetime
+    state: TaskState = TaskState.PUBLISHED
+    check: LeakCheck | None = None
+    waiting: tuple[Waiting, ...] = ()
+    model: str = ""
+    spent: Mapping[str, Spent] = field(default_factory=dict)
+
+    @property
+    def was_blocked(self) -> bool:
+        """Whether the check stopped it, also where that was overruled since."""
+        overruled = self.check is not None and self.check.overruling is not None
+        return self.state is TaskState.BLOCKED or overruled
 
 
 @dataclass(frozen=True, slots=True)

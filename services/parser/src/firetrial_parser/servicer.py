@@ -8,21 +8,21 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
-from firetrial.parser.v1 import parser_service_pb2_grpc
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.papers import Papers
 from firetrial_parser.submitting import Submitting
-from firetrial_parser.tasks import Tasks
+from firetrial_parser.task_rpcs import Tasking, TaskRpcs
 from firetrial_parser.wire import paper_to_wire
 
 
-class ParserServicer(parser_service_pb2_grpc.ParserServiceServicer):
+class ParserServicer(TaskRpcs):
     """firetrial.parser.v1.ParserService."""
 
-    def __init__(self, submitting: Submitting, papers: Papers, tasks: Tasks) -> None:
+    def __init__(self, submitting: Submitting, papers: Papers, tasking: Tasking) -> None:
         self._submitting = submitting
         self._papers = papers
-        self._tasks = tasks
+        self._tasks = tasking.tasks
+        self._tasking = tasking
 
     async def SubmitPaper(
         self, request_iterator: AsyncIterator[pb.SubmitPaperRequest], context: Any

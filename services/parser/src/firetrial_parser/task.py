@@ -1,48 +1,34 @@
-"""From a tree to a task: a target leaf, its parent as the question, a public part and a secret one."""
+"""From a leaf to a task: its parent as the question, a public part and a secret one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.resources import files
-from string import Template
+from enum import StrEnum
 
-from firetrial_kit.errors import Fault, invalid
+from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.hosts import ALONE, Network
 from firetrial_kit.ids import digest
 from firetrial_parser import scope as scope_names
-from firetrial_parser.document import Document, Section
-from firetrial_parser.findings import citations, is_finding
-from firetrial_parser.headings import numbered
-from firetrial_parser.leak import Secrets, without_labels
+from firetrial_parser.addresses import UNKNOWN, Addresses
+from firetrial_parser.candidates import appendix_from, rank_leaves
+from firetrial_parser.difficulty import Rated, rate_by_heuristic
+from firetrial_parser.document import Document
+from firetrial_parser.instruction import instruct
+from firetrial_parser.labels import without_labels
+from firetrial_parser.leaks.leak import Secrets
+from firetrial_parser.own_scope import own_question, own_scope, published
 from firetrial_parser.prose import sentences
-from firetrial_parser.question import derive_question
+from firetrial_parser.question import derive_question, replication_question
 from firetrial_parser.rating import UNRATED, Rating, published_on_arxiv
 from firetrial_parser.tree import Node
-from firetrial_parser.validation import validate
 
-TEMPLATE = "instruction-v1.txt"
 HASH_CHARS = 12
 FEW = 4  # names taken from the whole paper where the leaf's surroundings give none
 SLUG_WORDS = 4
 SLUG_CHARS = 48
 
-# Sections whose text is the public scope, and its name in the instruction; "" where the lines have their own.
-_SCOPE = {
-    "scope": "", "data": "Data", "dataset": "Data", "datasets": "Data", "models": "Models",
-    "metric": "Metrics", "metrics": "Metrics", "constraints": "Constraints", "evaluation": "Evaluation",
-}  # fmt: skip
-_QUESTION = frozenset({"question", "research question", "research questions"})
-_NO_RESULT = re.compile(
-    r"(?i)\b(?:examples?|overview|illustration|architecture|pipeline|workflow|prompts?|schematic|set-?up|notation|templates?"
-    r"|hyper-?parameters?|token counts?|statistics of|summary of the (?:data|prompt|context)|conversation"
-    r"|screenshot|UI"
-    r"|list of|versions?|procedure|data card|datasets\.)\b"
-)
-_UNFIT_SECTION = re.compile(
-    r"(?i)\b(?:introduction|related work|background|preliminaries|set-?up|overview)\b|^discussion$"
-)
 _SLUG_STOP = frozenset(
     re.findall(
         r"\w+",
@@ -52,21 +38,33 @@ _SLUG_STOP = frozenset(
 )
 
 
+class Variant(StrEnum):
+    """What is asked about the leaf; the names are those of the contract."""
+
+    REDISCOVERY = "REDISCOVERY"
+    REPLICATION = "REPLICATION"
+
+
 @dataclass(frozen=True, slots=True)
 class PublicTask:
-    """All that an agent may know. `id` is slug and content hash; a changed task is another task."""
+    """All that an agent may know, and what runners must keep from it: `denied` is never shown to an agent.
+
+    `id` is slug and content hash; a changed task is another task.
+    """
 
     id: str
     version: str
     question: str
     instruction: str
     scope: tuple[str, ...]
-    published: str = ""
+    rating: Rating = UNRATED
+    variant: Variant = Variant.REDISCOVERY
+    denied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The secret part: the findings as prose and one by one, their leaf, and the paper's sha256."""
+    """The secret part: the findings as prose and one by one, their leaf, and the paper with its ids."""
 
     task_id: str
     text: str
@@ -74,128 +72,145 @@ class Truth:
     leaf_path: str
     evidence: str
     paper_id: str
+    title: str = ""
+    addresses: Addresses = UNKNOWN
+    difficulty_reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MadeTask:
-    """A task with both of its parts."""
+    """A task with both of its parts, and what of the secret one must not stand in the public one."""
 
     public: PublicTask
     truth: Truth
+    secrets: Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A leaf on its way to a task: what is settled before the question and the rating are."""
+
+    document: Document
+    root: Node
+    leaf: Node
+    variant: Variant
+    statements: tuple[str, ...]
+    secrets: Secrets
+
+    @property
+    def truth(self) -> str:
+        """The findings as prose."""
+        return " ".join(self.statements)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The lines of scope that give nothing away."""
+        return tuple(_scope(self.document, self.leaf, self.secrets))
+
+    @property
+    def question(self) -> str:
+        """The question as it can be made without a model."""
+        if self.variant is Variant.REPLICATION:
+            return self.secrets.scrub(replication_question(self.leaf)) or replication_question(None)
+        return _question(self.document, self.root, self.leaf, self.secrets)
+
+    def finish(self, question: str = "", rated: Rated | None = None) -> MadeTask:
+        """The task, with a question and a rating by others where they are given."""
+        question, rated = question or self.question, rated or rate_by_heuristic(self.leaf, self.statements)
+        addresses = Addresses.of(self.document)
+        rating = Rating(rated.difficulty, published_on_arxiv(self.document.arxiv_id))
+        network = Network(denied=addresses.denied())
+        method = without_labels(sentences(self.leaf.protocol)) if self.variant is Variant.REPLICATION else ()
+        instruction = instruct(question, self.scope, method=method)
+        source = f"{self.document.sha256}/{self.leaf.evidence}/{self.variant}"
+        version = content_version(
+            question, instruction, self.truth, source=source, rating=rating, network=network
+        )
+        id_ = f"{slug(question)}-{version}"
+        return MadeTask(
+            PublicTask(id_, version, question, instruction, self.scope, rating, self.variant, network.denied),
+            Truth(
+                id_,
+                self.truth,
+                self.statements,
+                self.leaf.path,
+                self.leaf.evidence,
+                self.document.sha256,
+                self.document.title,
+                addresses,
+                rated.reasons,
+            ),
+            self.secrets,
+        )
 
 
 def make_tasks(document: Document, root: Node, count: int = 1) -> list[MadeTask]:
     """Up to `count` tasks, the best target first. Raises INVALID where no leaf states a finding."""
+    return [draft(document, root, leaf).finish() for leaf in targets(document, root)[:count]]
+
+
+def targets(document: Document, root: Node) -> list[Node]:
+    """The leaves that can be a target, best first. Raises INVALID where there is none."""
     ranked = rank_leaves(document, root)
     if not ranked:
         found = f"{len(root.leaves())} leaves, none with a conclusion"
         cure = "cite the figures and tables in sentences that state what they show, or parse with a model"
         raise invalid("the tree", [Fault("tree.conclusion", found, cure)])
-    return [make_task(document, root, leaf) for leaf in ranked[:count]]
+    return ranked
 
 
-def rank_leaves(document: Document, root: Node) -> list[Node]:
-    """The leaves that can be a target, best first: main results before appendix and examples.
+def draft(document: Document, root: Node, leaf: Node, variant: Variant = Variant.REDISCOVERY) -> Draft:
+    """Begin the task whose answer is `leaf` and whose question is the node above it.
 
-    A leaf that the validation finds fault with is none.
+    Raises PRECONDITION for a replication of a leaf whose method the tree does not tell.
     """
-    cited = citations(document)
-    appendix = _appendix_from(document)
-    unsound = {fault.field for fault in validate(root, document)}
-    fit = [
-        leaf
-        for leaf in root.leaves()
-        if leaf.conclusion
-        and not leaf.uncertain
-        and not any(f"{field}.".startswith(f"{leaf.path}.") for field in unsound)
-    ]
-
-    def fitness(leaf: Node) -> float:
-        mentions = cited.get(leaf.evidence, [])
-        in_body = [m for m in mentions if m.section < appendix]
-        caption = document.caption(leaf.evidence)
-        main = caption is None or caption.section is None or caption.section < appendix
-        parent = root.parent(leaf.path)
-        findings = [s for s in sentences(leaf.conclusion) if is_finding(s)]
-        score = 6.0 * main + min(len(in_body), 3) + min(len(findings), 4)
-        score += any(char.isdigit() for char in leaf.conclusion)
-        score -= 6 * bool(_NO_RESULT.search(leaf.title)) + 3 * bool(
-            parent and _UNFIT_SECTION.search(parent.title)
+    if variant is Variant.REPLICATION and not leaf.protocol.strip():
+        raise FiretrialError(
+            Reason.PRECONDITION,
+            f"the leaf {leaf.path} has no protocol that could be repeated; parse the paper with a model",
         )
-        return score
-
-    return sorted(fit, key=fitness, reverse=True)
-
-
-def _appendix_from(document: Document) -> int:
-    """Index of the first section after the references, or of the first lettered one."""
-    for i, section in enumerate(document.sections):
-        number = numbered(section.title)
-        lettered = number is not None and number.parts[0].isalpha()
-        if lettered or section.title.lower() in {"references", "bibliography", "appendix", "appendices"}:
-            return i
-    return len(document.sections)
-
-
-def make_task(document: Document, root: Node, leaf: Node) -> MadeTask:
-    """The task whose answer is `leaf` and whose question is the node above it."""
     statements = tuple(s for s in without_labels(sentences(leaf.conclusion)) if s)
-    truth = " ".join(statements)
-    secrets = Secrets.of(
-        document, f"{truth} {leaf.conclusion}", leaf.protocol if document.format == "pdf" else ""
-    )
-    question = _question(document, root, leaf, secrets)
-    scope = tuple(_scope(document, leaf, secrets))
-    instruction = _instruction(question, scope)
-    version = content_version(question, instruction, truth, source=f"{document.sha256}/{leaf.evidence}")
-    id_ = f"{slug(question)}-{version}"
-    return MadeTask(
-        PublicTask(id_, version, question, instruction, scope, published_on_arxiv(document.arxiv_id)),
-        Truth(id_, truth, statements, leaf.path, leaf.evidence, document.sha256),
-    )
+    return Draft(document, root, leaf, variant, statements, _secrets(document, leaf, variant, statements))
+
+
+def _secrets(document: Document, leaf: Node, variant: Variant, statements: Sequence[str]) -> Secrets:
+    """A replication tells the method in the paper's own words; a study has published it with its scope."""
+    given = published(document)
+    findings = [*statements, leaf.conclusion]
+    method = [] if given or variant is Variant.REPLICATION else sentences(leaf.protocol)
+    if variant is Variant.REPLICATION:
+        given = (*given, leaf.protocol)
+    return Secrets.of(document, findings, method, given)
 
 
 def _question(document: Document, root: Node, leaf: Node, secrets: Secrets) -> str:
-    asked = [s for s in document.sections if s.title.strip().lower() in _QUESTION]
-    given = secrets.scrub(" ".join(asked[0].paragraphs)) if asked else ""
-    if given:
+    if given := secrets.scrub(own_question(document)):
         return given
     above: list[str] = []
     node = root.parent(leaf.path)
     while node is not None and node.kind != "root":
         above.insert(0, node.title)
         node = root.parent(node.path)
-    question = derive_question(above, document.title)
-    return question if not secrets.given_away_by(question) else derive_question([], document.title)
+    for question in (
+        derive_question(above, document.title, leaf.metrics, leaf.datasets),
+        derive_question(above, document.title),
+        derive_question([], document.title),
+    ):
+        if not secrets.given_away_by(question):
+            return question
+    return derive_question([], "")
 
 
 def _scope(document: Document, leaf: Node, secrets: Secrets) -> Iterator[str]:
-    """Lines of scope: what the paper gives in sections of its own, else the names found at the leaf."""
-    own = list(_own_scope(document.sections)) if document.format != "pdf" else []
-    body = "\n".join(section.text for section in document.sections[: _appendix_from(document)])
+    """Lines of scope: what a study gives in sections of its own, else the names found at the leaf."""
+    body = "\n".join(section.text for section in document.sections[: appendix_from(document)])
     named = [
         ("Data", leaf.datasets or scope_names.datasets(body)[:FEW]),
         ("Models", leaf.models or scope_names.models(body)[:FEW]),
         ("Metrics", leaf.metrics or scope_names.metrics(body)[:FEW]),
     ]
-    for line in own or [f"{name}: {', '.join(values)}" for name, values in named if values]:
-        clean = secrets.scrub(line)
-        if clean:
-            yield clean
-
-
-def _own_scope(sections: Sequence[Section]) -> Iterator[str]:
-    for section in sections:
-        number = numbered(section.title)
-        name = _SCOPE.get((number.title if number else section.title).strip().lower())
-        for paragraph in section.paragraphs if name is not None else ():
-            yield f"{name}: {paragraph}" if name else paragraph
-
-
-def _instruction(question: str, scope: Sequence[str]) -> str:
-    template = Template((files("firetrial_parser") / "templates" / TEMPLATE).read_text(encoding="utf-8"))
-    listed = "".join(f"- {line}\n" for line in scope)
-    return template.substitute(question=question, scope=f"Scope:\n{listed}" if listed else "")
+    lines = own_scope(document) or [f"{name}: {', '.join(values)}" for name, values in named if values]
+    yield from filter(None, map(secrets.scrub, lines))
 
 
 def content_version(
@@ -210,10 +225,18 @@ def content_version(
     network: Network = ALONE,
 ) -> str:
     """Twelve hex digits over a whole task; `source` says where it came from, `sources` name its data."""
-    more: list[object] = [] if rating == UNRATED else [asdict(rating)]
+    more: list[object] = [] if rating == UNRATED else [_plain(rating)]
     more += [{"sources": list(sources)}] if sources else []
     more += [] if network == ALONE else [{"network": asdict(network)}]
     return digest(question, instruction, truth, data_sha256, source, *more, length=HASH_CHARS)
+
+
+def _plain(rating: Rating) -> dict[str, object]:
+    """Without the rater where nobody says who it was: such tasks keep the ids that they had."""
+    plain = asdict(rating)
+    if rating.difficulty and not rating.difficulty.rated_by:
+        del plain["difficulty"]["rated_by"]
+    return plain
 
 
 def slug(text: str) -> str:

@@ -135,7 +135,10 @@ def usage_to_wire(purpose: str, model: str, spent: Spent) -> paper_pb2.ModelUsag
 def rating_to_domain(header: parser_service_pb2.TaskHeader) -> Rating:
     given = header.difficulty if header.HasField("difficulty") else None
     difficulty = given and Difficulty(
-        given.conceptual_decomposition, given.confound_control, given.analysis_complexity
+        given.conceptual_decomposition,
+        given.confound_control,
+        given.analysis_complexity,
+        given.rated_by,
     )
     return Rating(difficulty, header.published)
 
@@ -148,8 +151,8 @@ def rate(task: task_pb2.Task, rating: Rating) -> None:
 
 
 def task_to_wire(public: PublicTask, *, paper_id: str, truth: ObjectRef) -> task_pb2.Task:
-    """A task made from a paper. The object is its content alone; its record knows when it was created."""
-    return task_pb2.Task(
+    """A task made from a paper. The object is its content alone; its record knows the rest."""
+    task = task_pb2.Task(
         id=public.id,
         version=public.version,
         kind=task_pb2.TASK_KIND_REDISCOVERY,
@@ -159,8 +162,11 @@ def task_to_wire(public: PublicTask, *, paper_id: str, truth: ObjectRef) -> task
         truth=ref_to_wire(truth),
         paper_id=paper_id,
         has_truth=True,
-        published=public.published,
+        network=network_to_wire(Network(denied=public.denied)),
+        variant=task_pb2.TaskVariant.Value(f"TASK_VARIANT_{public.variant}"),
     )
+    rate(task, public.rating)
+    return task
 
 
 def source_to_domain(source: task_pb2.DataSource) -> Source:
@@ -182,6 +188,11 @@ def truth_to_wire(truth: Truth) -> task_pb2.GroundTruth:
         evidence=truth.evidence,
         leaf_path=truth.leaf_path,
         paper_id=truth.paper_id,
+        statements=truth.statements,
+        title=truth.title,
+        arxiv_id=truth.addresses.arxiv,
+        doi=truth.addresses.doi,
+        difficulty_reasons=truth.difficulty_reasons,
     )
 
 

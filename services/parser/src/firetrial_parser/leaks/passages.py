@@ -1,0 +1,65 @@
+"""An instruction as sentences, with their places: lines that were wrapped are joined, items stand alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from firetrial_parser.prose import sentences
+
+_ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|#{1,6})\s+")
+_MOST = 2_000  # sentences of a text; what follows is read as one
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A sentence, or two that follow one another, in one line; [start, end) is its place in the text."""
+
+    text: str
+    start: int
+    end: int
+
+
+def units(text: str) -> list[Passage]:
+    """The sentences of a text in their order, without the marks of lists and headings."""
+    found = [unit for start, end in _blocks(text) for unit in _sentences(text, start, end)]
+    return found if len(found) <= _MOST else [*found[:_MOST], _passage(text, found[_MOST].start, len(text))]
+
+
+def passages(text: str) -> Iterator[Passage]:
+    """Each sentence, and each two that follow one another."""
+    read = units(text)
+    yield from read
+    for first, second in pairwise(read):
+        yield Passage(f"{first.text} {second.text}", first.start, second.end)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Paragraphs and list items: a line that opens neither goes on with the one before."""
+    start = at = 0
+    for line in text.splitlines(keepends=True):
+        if not line.strip() or _ITEM.match(line) or _complete(text[start:at]):
+            yield start, at
+            start = at
+        at += len(line)
+    yield start, at
+
+
+def _complete(block: str) -> bool:
+    """A heading or a label, such as "Models:", is not what the next line goes on with."""
+    return block.rstrip().endswith(":") or block.lstrip().startswith("#")
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Passage]:
+    mark = _ITEM.match(text, start, end)
+    at = mark.end() if mark else start
+    for sentence in sentences(text[at:end]):
+        at = text.index(sentence, at)
+        yield _passage(text, at, at + len(sentence))
+        at += len(sentence)
+
+
+def _passage(text: str, start: int, end: int) -> Passage:
+    return Passage(" ".join(text[start:end].split()), start, end)
