@@ -4,6 +4,7 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from firetrial.parser.v1 import paper_pb2 as _paper_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -93,8 +94,8 @@ class Proposal(_message.Message):
     @_builtins.property
     def changed_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
-    def usage(self) -> Global___ProposalUsage:
-        """What the extraction from a paper has cost; unset for one that was submitted."""
+    def usage(self) -> _containers.RepeatedCompositeFieldContainer[_paper_pb2.ModelUsage]:
+        """What models were asked for it, over all attempts."""
 
     def __init__(
         self,
@@ -112,9 +113,9 @@ class Proposal(_message.Message):
         failure: _builtins.str = ...,
         submitted_at: _timestamp_pb2.Timestamp | None = ...,
         changed_at: _timestamp_pb2.Timestamp | None = ...,
-        usage: Global___ProposalUsage | None = ...,
+        usage: _abc.Iterable[_paper_pb2.ModelUsage] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "parts", b"parts", "submitted_at", b"submitted_at", "support", b"support", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_at", b"changed_at", "parts", b"parts", "submitted_at", b"submitted_at", "support", b"support"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "assessments", b"assessments", "changed_at", b"changed_at", "failure", b"failure", "id", b"id", "masked", b"masked", "paper_id", b"paper_id", "parts", b"parts", "state", b"state", "submitted_at", b"submitted_at", "support", b"support", "task_id", b"task_id", "title", b"title", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -239,26 +240,22 @@ class Support(_message.Message):
     CLAIMS_FIELD_NUMBER: _builtins.int
     RATIO_FIELD_NUMBER: _builtins.int
     METHOD_FIELD_NUMBER: _builtins.int
-    USAGE_FIELD_NUMBER: _builtins.int
     ratio: _builtins.float
     """Supported over all that were ruled on, 0 to 1. Unset where none was."""
     method: _builtins.str
     """Who ruled: "lexical" is no reader, and takes words for meaning."""
     @_builtins.property
     def claims(self) -> _containers.RepeatedCompositeFieldContainer[Global___SupportedClaim]: ...
-    @_builtins.property
-    def usage(self) -> Global___ProposalUsage: ...
     def __init__(
         self,
         *,
         claims: _abc.Iterable[Global___SupportedClaim] | None = ...,
         ratio: _builtins.float | None = ...,
         method: _builtins.str = ...,
-        usage: Global___ProposalUsage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ratio", b"_ratio", "ratio", b"ratio", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ratio", b"_ratio", "ratio", b"ratio"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ratio", b"_ratio", "claims", b"claims", "method", b"method", "ratio", b"ratio", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ratio", b"_ratio", "claims", b"claims", "method", b"method", "ratio", b"ratio"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ratio: _TypeAlias = _typing.Literal["ratio"]  # noqa: Y015
     _WhichOneofArgType__ratio: _TypeAlias = _typing.Literal["_ratio", b"_ratio"]  # noqa: Y015
@@ -339,7 +336,6 @@ class Assessment(_message.Message):
     QUALITY_FIELD_NUMBER: _builtins.int
     SCREENED_FIELD_NUMBER: _builtins.int
     IDENTIFIERS_MASKED_FIELD_NUMBER: _builtins.int
-    USAGE_FIELD_NUMBER: _builtins.int
     mode: _plan_pb2.Gate.Mode.ValueType
     rationale: _builtins.str
     """Written before the bucket was chosen."""
@@ -356,8 +352,6 @@ class Assessment(_message.Message):
     def screened(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Passages that spoke to the assessor and were not shown to it, one line each."""
 
-    @_builtins.property
-    def usage(self) -> Global___ProposalUsage: ...
     def __init__(
         self,
         *,
@@ -369,46 +363,11 @@ class Assessment(_message.Message):
         quality: _builtins.str = ...,
         screened: _abc.Iterable[_builtins.str] | None = ...,
         identifiers_masked: _builtins.bool = ...,
-        usage: Global___ProposalUsage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assessor", b"assessor", "bucket", b"bucket", "confidence", b"confidence", "identifiers_masked", b"identifiers_masked", "mode", b"mode", "quality", b"quality", "rationale", b"rationale", "screened", b"screened", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assessor", b"assessor", "bucket", b"bucket", "confidence", b"confidence", "identifiers_masked", b"identifiers_masked", "mode", b"mode", "quality", b"quality", "rationale", b"rationale", "screened", b"screened"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Assessment: _TypeAlias = Assessment  # noqa: Y015
-
-@_typing.final
-class ProposalUsage(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CALLS_FIELD_NUMBER: _builtins.int
-    PROMPT_TOKENS_FIELD_NUMBER: _builtins.int
-    COMPLETION_TOKENS_FIELD_NUMBER: _builtins.int
-    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
-    COST_USD_FIELD_NUMBER: _builtins.int
-    calls: _builtins.int
-    prompt_tokens: _builtins.int
-    completion_tokens: _builtins.int
-    cached_tokens: _builtins.int
-    cost_usd: _builtins.float
-    """Unset where a price is unknown."""
-    def __init__(
-        self,
-        *,
-        calls: _builtins.int = ...,
-        prompt_tokens: _builtins.int = ...,
-        completion_tokens: _builtins.int = ...,
-        cached_tokens: _builtins.int = ...,
-        cost_usd: _builtins.float | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cost_usd", b"cost_usd"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd", "cached_tokens", b"cached_tokens", "calls", b"calls", "completion_tokens", b"completion_tokens", "cost_usd", b"cost_usd", "prompt_tokens", b"prompt_tokens"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__cost_usd: _TypeAlias = _typing.Literal["cost_usd"]  # noqa: Y015
-    _WhichOneofArgType__cost_usd: _TypeAlias = _typing.Literal["_cost_usd", b"_cost_usd"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__cost_usd) -> _WhichOneofReturnType__cost_usd | None: ...
-
-Global___ProposalUsage: _TypeAlias = ProposalUsage  # noqa: Y015
