@@ -88,9 +88,22 @@ def said(error: Exception) -> str:
 async def reach(what: str, call: Awaitable[R]) -> R:
     """The call's result. Raises UNAVAILABLE naming `what` where the broker is away."""
     try:
-        return await call
+        return await heeding(call)
     except DOWN as error:
         raise FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {what}: {said(error)}") from error
+
+
+async def heeding(call: Awaitable[R]) -> R:
+    """The result of a call of the client, unless this task was cancelled meanwhile.
+
+    The client waits by wait_for, which in Python 3.11 swallows a cancellation that meets its answer: a loop
+    of calls would go on for ever, and so would whoever waits for its end.
+    """
+    result = await call
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+    return result
 
 
 class JetStreamBus:

@@ -20,7 +20,7 @@ from nats.js.errors import (
 from nats.js.kv import KeyValue
 
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.jetstream import DOWN, reach, said
+from firetrial_kit.jetstream import DOWN, heeding, reach, said
 from firetrial_kit.state import Entry
 
 # Seconds without a change after which a watch is opened anew.
@@ -45,7 +45,7 @@ class JetStreamState:
 
     async def get(self, key: str) -> Entry | None:
         try:
-            entry = await self._bucket.get(_encode(key))
+            entry = await heeding(self._bucket.get(_encode(key)))
         except (KeyNotFoundError, KeyDeletedError):
             return None
         except DOWN as error:
@@ -54,7 +54,7 @@ class JetStreamState:
 
     async def create(self, key: str, value: bytes) -> int:
         try:
-            return await self._bucket.create(_encode(key), value)
+            return await heeding(self._bucket.create(_encode(key), value))
         except KeyWrongLastSequenceError as error:
             raise FiretrialError(Reason.ALREADY_EXISTS, f"{key} exists") from error
         except DOWN as error:
@@ -62,7 +62,7 @@ class JetStreamState:
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
         try:
-            return await self._bucket.update(_encode(key), value, last=revision)
+            return await heeding(self._bucket.update(_encode(key), value, last=revision))
         except KeyWrongLastSequenceError as error:
             raise FiretrialError(Reason.CONFLICT, f"{key} was changed by another") from error
         except DOWN as error:
