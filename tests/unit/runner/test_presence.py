@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from firetrial_runner.presence import Presence
@@ -46,3 +48,24 @@ def test_leases_of_another_place_are_never_dead(tmp_path: Path) -> None:
     assert not here.is_dead("anything")
     assert not here.is_dead(f"{here.lease[:9]}../../x")
     here.leave()
+
+
+def test_one_that_comes_is_never_taken_for_dead(tmp_path: Path) -> None:
+    """However often others look while it makes its file and locks that."""
+    mine, stop, found = Presence(tmp_path), threading.Event(), []
+
+    def look() -> None:
+        while not stop.is_set():
+            found.extend(mine.dead())
+
+    with ThreadPoolExecutor(2) as pool:
+        looking = [pool.submit(look) for _ in range(2)]
+        try:
+            living = [mine, *(Presence(tmp_path) for _ in range(100))]
+        finally:
+            stop.set()
+        for one in looking:
+            one.result()
+    assert found == []
+    for presence in living:
+        presence.leave()

@@ -5,9 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from firetrial_kit.ids import digest
+
+_GUARD = ".guard"
 
 
 class Presence:
@@ -22,24 +26,36 @@ class Presence:
         self._site = digest(socket.gethostname(), str(work_dir.resolve()), length=8)
         self.lease = f"{self._site}-{os.urandom(6).hex()}"
         self._path = self._folder / self.lease
-        self._handle = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with self._alone():
+            self._handle = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def is_dead(self, lease: str) -> bool:
         """Whether this is the lease of a runner of this work_dir that is gone."""
         if lease == self.lease or not lease.startswith(f"{self._site}-") or "/" in lease:
             return False
-        try:
-            handle = os.open(self._folder / lease, os.O_RDWR)
-        except FileNotFoundError:
+        with self._alone():
+            try:
+                handle = os.open(self._folder / lease, os.O_RDWR)
+            except FileNotFoundError:
+                return True
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            finally:
+                os.close(handle)
             return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While inside, no other makes or tries a lock: a new file without one looks like a dead one's."""
+        handle = os.open(self._folder / _GUARD, os.O_CREAT | os.O_RDWR, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
         finally:
             os.close(handle)
-        return True
 
     def remains(self, lease: str) -> bool:
         """Whether a runner of this work_dir is there under this lease, or something that it left."""

@@ -17,7 +17,8 @@ from firetrial_runner.presence import Presence
 from firetrial_runner.records import Books
 from firetrial_runner.sandbox.port import Sandbox
 
-_EVERY_S = 60.0
+_EVERY_S, _AGAIN_S = 60.0, 5.0
+"""Seconds between sweeps, and after one that was broken off."""
 _GRACE_S = 5.0
 """Seconds that a lease may be over before another runner acts on it: clocks differ."""
 
@@ -38,11 +39,13 @@ class Reaper:
     async def run(self) -> None:
         """Sweep now and every minute, until cancelled."""
         while True:
+            pause = _EVERY_S
             try:
                 await self.sweep()
             except (FiretrialError, OSError) as error:
                 self.log.warning("sweep broken off", error=str(error))
-            await asyncio.sleep(_EVERY_S)
+                pause = _AGAIN_S
+            await asyncio.sleep(pause)
 
     async def sweep(self) -> None:
         """What dead runners of this machine left; and runs whose runner, wherever it was, is gone."""
