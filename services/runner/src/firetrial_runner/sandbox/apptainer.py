@@ -20,6 +20,7 @@ from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import Leftover, Limits, SandboxError, SandboxSpec, Termination
 from firetrial_runner.sandbox.proctree import ProcTree, kill_below, kill_marked
+from firetrial_runner.sandbox.scratch import scratch
 from firetrial_runner.sandbox.supervise import LocalProcess, returncode_of
 
 _NAME = "apptainer"
@@ -89,7 +90,7 @@ class ApptainerSandbox:
 
     async def _try(self) -> str:
         """Run a first command; why that failed, or ""."""
-        with tempfile.TemporaryDirectory(prefix="firetrial-probe-") as folder:
+        with scratch(_PROBE) as folder:
             workspace = Path(tempfile.mkdtemp(dir=folder))
             key = f"{_PROBE}-{os.urandom(4).hex()}"
             spec = SandboxSpec(key, _PROBE, ("true",), workspace, limits=Limits(wall_s=60))

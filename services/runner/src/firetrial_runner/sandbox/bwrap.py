@@ -16,7 +16,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -36,6 +35,7 @@ from firetrial_runner.sandbox.port import (
     Termination,
 )
 from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked
+from firetrial_runner.sandbox.scratch import scratch
 from firetrial_runner.sandbox.supervise import LocalProcess
 
 _NAME = "bubblewrap"
@@ -101,9 +101,9 @@ class BwrapSandbox:
         }
 
     async def probe(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="firetrial-probe-") as workspace:
+        with scratch(_PROBE) as workspace:
             key = f"{_PROBE}-{os.urandom(4).hex()}"
-            spec = SandboxSpec(key, _PROBE, ("true",), Path(workspace), limits=Limits(wall_s=20))
+            spec = SandboxSpec(key, _PROBE, ("true",), workspace, limits=Limits(wall_s=20))
             process = await self.start(spec)
             end = await process.wait()
         if end.termination is not Termination.EXITED or end.code != 0:
