@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import pytest
 
@@ -14,9 +15,10 @@ from firetrial_kit import events
 from firetrial_kit.bus import Outgoing, Received
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.testing import ManualClock
+from firetrial_runner import run as runs
 from firetrial_runner.run import Outcome, RunState
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
-from firetrial_runner.sandbox.port import Termination
+from firetrial_runner.sandbox.port import SandboxSpec, Termination
 from firetrial_runner.wire import run_to_wire
 from unit.runner.world import World, until
 
@@ -201,19 +203,21 @@ async def test_a_run_whose_runner_died_is_lost_and_tried_again(world: World) -> 
 
 
 async def test_a_runner_known_to_be_dead_is_not_waited_for(world: World) -> None:
+    """Its lease is good for long yet; but nobody holds its lock."""
     (run,) = await world.submit("sleep")
-    task = asyncio.create_task(world.deliver())
-
-    async def running() -> bool:
-        return (await world.run(run.id)).state is RunState.RUNNING and bool(world.sandbox.started)
-
-    await until(running)
+    dead, now = world.presence.lease, world.clock.now()
+    await world.books.change_run(run.id, lambda run: runs.claimed(run, dead, now, 1000))
+    workspace = world.work_dir / f"{run.id}.{dead}" / "workspace"
+    workspace.mkdir(parents=True)
+    await world.sandbox.start(SandboxSpec(run.id, dead, ("sleep",), workspace))
+    os.close(world.presence._handle)
     survivor = world.again(world.sandbox)
-    world.presence.leave()
     await survivor.reaper.sweep()
-    assert (await survivor.run(run.id)).outcome is Outcome.INFRA_FAILED
+    lost = await survivor.run(run.id)
+    assert (lost.outcome, lost.reason) == (Outcome.INFRA_FAILED, "its runner died")
     assert await world.sandbox.leftovers() == []
-    await kill(task)
+    assert list(world.work_dir.glob("r-*")) == []
+    assert survivor.presence.dead() == []
 
 
 async def test_garbage_is_dropped(world: World) -> None:

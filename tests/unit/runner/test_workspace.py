@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,16 @@ def test_remove_whatever_is_there(tmp_path: Path) -> None:
     assert not place.folder.exists()
     assert (outside / "kept").exists()
     workspace.remove(place.folder)
+
+
+def test_two_may_remove_the_same(tmp_path: Path) -> None:
+    """As the reapers of two runners do."""
+    for number in range(20):
+        folder = tmp_path / f"run-{number}"
+        folder.mkdir()
+        for name in range(12):
+            deep(folder / f"deep-{name}", 12)
+            (folder / f"deep-{name}" / "x").write_text("x")
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(workspace.remove, [folder] * 3))
+        assert not folder.exists()

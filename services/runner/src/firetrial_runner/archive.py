@@ -14,6 +14,7 @@ from typing import IO
 
 from firetrial_kit import tars
 from firetrial_kit.errors import Fault, check, invalid
+from firetrial_runner.stoppable import Check, never
 
 GIB = 1024**3
 MIB = 1024**2
@@ -38,7 +39,7 @@ BUNDLE = Caps(files=1_000, file_bytes=2 * MIB, total_bytes=2 * MIB)
 ARTIFACTS = Caps(files=2_000, file_bytes=64 * MIB, total_bytes=256 * MIB)
 
 
-def unpack(archive: Path, into: Path, caps: Caps) -> None:
+def unpack(archive: Path, into: Path, caps: Caps, go_on: Check = never) -> None:
     """Unpack a tar or tar.gz below `into`, which is made. Raises INVALID with what is wrong.
 
     Only files and directories with plain relative names come out. Links are refused altogether: filters
@@ -47,11 +48,11 @@ def unpack(archive: Path, into: Path, caps: Caps) -> None:
     """
     try:
         with _opened(archive) as tar:
-            check(f"the archive {archive.name}", _faults(tar, caps))
+            check(f"the archive {archive.name}", _faults(tar, caps, go_on))
         into.mkdir(parents=True, exist_ok=True)
         with _opened(archive) as tar:
             for member in tar:
-                _place(tar, member, into)
+                _place(tar, member, into, go_on)
     # tarfile follows headers that announce headers by calling itself.
     except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
         raise invalid(
@@ -65,9 +66,10 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
         yield tar
 
 
-def _faults(tar: tarfile.TarFile, caps: Caps) -> Iterator[Fault]:
+def _faults(tar: tarfile.TarFile, caps: Caps, go_on: Check) -> Iterator[Fault]:
     files, total, told = 0, 0, 0
     for member in tar:
+        go_on()
         tar.members.clear()  # type: ignore[attr-defined] # the list grows with every member otherwise
         files, total = files + 1, total + member.size
         if files > caps.files:
@@ -99,7 +101,7 @@ def is_plain(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts and "\0" not in name
 
 
-def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path, go_on: Check) -> None:
     tar.members.clear()  # type: ignore[attr-defined] # as above
     to = into / member.name
     if member.isdir():
@@ -109,6 +111,7 @@ def _place(tar: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
     source = tar.extractfile(member)
     with to.open("wb") as target:
         while source is not None and (part := source.read(MIB)):
+            go_on()
             target.write(part)
     to.chmod(0o755 if member.mode & 0o111 else 0o644)
 
@@ -123,7 +126,9 @@ class Packed:
     left_out_count: int
 
 
-def pack(folder: Path, to: Path, caps: Caps, without: frozenset[str] = frozenset()) -> Packed:
+def pack(
+    folder: Path, to: Path, caps: Caps, without: frozenset[str] = frozenset(), go_on: Check = never
+) -> Packed:
     """Tar the regular files below `folder`, byte for byte the same for the same files.
 
     Not followed or opened: links, devices, pipes, sockets. `without` names entries of the folder itself
@@ -133,6 +138,7 @@ def pack(folder: Path, to: Path, caps: Caps, without: frozenset[str] = frozenset
     files = total = 0
     with tarfile.open(to, "w", format=tarfile.PAX_FORMAT) as tar:
         for name, why in _walk(folder, without):
+            go_on()
             reason = why
             if reason is None:
                 room = min(caps.file_bytes, caps.total_bytes - total) if files < caps.files else -1

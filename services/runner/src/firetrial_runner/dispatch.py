@@ -18,16 +18,19 @@ from firetrial_runner.announce import Announcer
 from firetrial_runner.execution import patiently
 from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.gpus.offers import Offers
+from firetrial_runner.grip import Grip
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, Yield
 from firetrial_runner.sandbox.port import Termination
 from firetrial_runner.turn_taking import TurnTaking
-from firetrial_runner.wire import result_to_domain, result_to_json
+from firetrial_runner.wire import cost_cap, result_to_domain, result_to_json
 
 _IN_USE_S, _LACKING_S = 5.0, 15.0
 """Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them."""
-Attempt = Callable[[Run, asyncio.Event], Awaitable[Yield]]
+_CANCELLED_S = 1.0
+"""Seconds that a cancelled attempt has to end with what it has; it is cut off then, wherever it is."""
+Attempt = Callable[[Run, Grip], Awaitable[Yield]]
 
 
 class WaitsError(FiretrialError):
@@ -94,14 +97,14 @@ class Dispatch:
         now = self.clock.now()
 
         def change(run: Run) -> Run | None:
-            if run.state is RunState.QUEUED:
-                return runs.failed(run, now, Outcome.INFRA_FAILED, reason)
-            return runs.lost(run, now, reason)
+            queued = run.state is RunState.QUEUED
+            return runs.failed(run, now, Outcome.INFRA_FAILED, reason) if queued else None
 
         record = await self.books.change_run(run_id, change)
-        if record.run.state is RunState.RUNNING:
+        if record.run.state is not RunState.RUNNING:
+            await self.tell(record)
+        elif await self.recover(run_id, reason) is None:
             raise self._busy(record.run)
-        await self.tell(record)
 
     async def recover(self, run_id: str, why: str, dead: str = "") -> RunRecord | None:
         """Bring a run to its end whose runner is gone; None while that cannot be said.
@@ -130,13 +133,27 @@ class Dispatch:
 
     async def tell(self, record: RunRecord) -> None:
         """Say what came of a run, and ask for the next attempt where one follows."""
+        await self._write_off(record)
         if record.run.superseded:
             after = runs.next_attempt(record.run, self.clock.now())
             await self.request(after, record.slip)
             await self.turns.hand_on(record, after.id)
+            if await self._called_off(after):
+                await self.cancel(after.id)
         else:
             await self.turns.end(record)
         await self.announce.finished(record)
+
+    async def _write_off(self, record: RunRecord) -> None:
+        """Money that a dead runner had set aside for the run's calls is spent, for all that is known."""
+        id_ = record.run.experiment_id
+        if cost_cap(record.slip) is not None and await self.books.accounts.find(id_) is not None:
+            await self.books.accounts.change(id_, lambda account: account.written_off(record.run.id))
+
+    async def _called_off(self, run: Run) -> bool:
+        """Whether its experiment was cancelled, perhaps before there was this run to cancel."""
+        experiment = await self.books.experiments.find(run.experiment_id)
+        return experiment is not None and experiment.cancel_requested
 
     async def _result(self, record: RunRecord) -> Run | None:
         """What its runner had stored of the end of this run, if it came so far."""
@@ -167,13 +184,8 @@ class Dispatch:
         return WaitsError(run, what, _IN_USE_S if had else _LACKING_S)
 
     async def _conduct(self, run_id: str) -> None:
-        now = self.clock.now()
-        record = await self.books.change_run(
-            run_id, lambda run: runs.claimed(run, self.holder, now, self.ttl_s)
-        )
-        run = record.run
-        if run.lease is None or run.lease.holder != self.holder:
-            raise self._busy(run)
+        record = await self._claim(run_id)
+        run, now = record.run, self.clock.now()
         log = self.log.bind(run=run_id, task=run.task_id, agent=run.agent_id, attempt=run.attempt)
         log.info("run started")
         with self.metrics.busy(run, now):
@@ -191,13 +203,29 @@ class Dispatch:
         self.metrics.over(record.run)
         await self.tell(record)
 
+    async def _claim(self, run_id: str) -> RunRecord:
+        """Take a queued run. Raises UNAVAILABLE where another was faster, if only another message to us."""
+        now, mine = self.clock.now(), False
+
+        def claim(run: Run) -> Run | None:
+            nonlocal mine
+            taken = runs.claimed(run, self.holder, now, self.ttl_s)
+            mine = taken is not None
+            return taken
+
+        record = await self.books.change_run(run_id, claim)
+        if not mine:
+            raise self._busy(record.run)
+        return record
+
     async def _see_through(self, run: Run) -> RunRecord:
         """Run the attempt while the lease is kept. Raises LeaseLostError."""
-        cancelled = asyncio.Event()
-        work = asyncio.create_task(self._outcome(run, cancelled))
+        assert run.lease is not None  # noqa: S101 -- it was claimed
+        grip = Grip(run.lease.expires_at, self.clock)
+        work = asyncio.create_task(self._carry_out(run, grip))
         keepers = [
-            asyncio.create_task(self._renew(run.id, cancelled)),
-            asyncio.create_task(self._watch(run.id, cancelled)),
+            asyncio.create_task(self._renew(run.id, grip)),
+            asyncio.create_task(self._watch(run.id, grip.cancelled)),
         ]
         try:
             await asyncio.wait([work, *keepers], return_when=asyncio.FIRST_COMPLETED)
@@ -205,38 +233,49 @@ class Dispatch:
                 for keeper in keepers:
                     if keeper.done():
                         keeper.result()
-            what = await work
+            result = await work
         finally:
             for task in (work, *keepers):
                 task.cancel()
             # The sandbox is gone when this returns.
             await asyncio.gather(work, *keepers, return_exceptions=True)
-        return await self._finish(run, what)
+        return await patiently(lambda: self._finish(run.id, result))
 
-    async def _outcome(self, run: Run, cancelled: asyncio.Event) -> Yield:
+    async def _carry_out(self, run: Run, grip: Grip) -> Run:
+        """The run as it ended, stored so that nobody has to do it again.
+
+        One that is cancelled is cut off where it does not come to its end soon, and what it has is lost.
+        """
         try:
-            return await self.attempt(run, cancelled)
-        except (FiretrialError, TimeoutError, OSError) as error:
-            told = str(error) or "the sandbox did not end in time"
-            final = isinstance(error, FiretrialError) and not error.retryable
-            self.log.warning("infrastructure failed", run=run.id, error=told, final=final)
-            return Yield(End(Termination.LOST, detail=told), None, None, "", None, 0, final)
+            async with grip.letting_go_within(_CANCELLED_S):
+                result = runs.over(run, await self._outcome(run, grip), self.clock.now())
+                await self._store(result)
+                return result
+        except TimeoutError:
+            if not grip.cancelled.is_set():
+                raise
+            return runs.over(run, _nothing(Termination.CANCELLED, "cut off"), self.clock.now())
 
-    async def _finish(self, run: Run, what: Yield) -> RunRecord:
-        """Object, then state. The caller sends the event."""
-        result = runs.over(run, what, self.clock.now())
-        key = keys.of_run(run.id, "result.json")
-        stored = result_to_json(result)
+    async def _store(self, result: Run) -> None:
+        key, stored = keys.of_run(result.id, "result.json"), result_to_json(result)
         await patiently(lambda: self.objects.put(keys.BUCKET, key, stored, "application/json"))
 
-        async def settle() -> RunRecord:
-            return await self.books.change_run(
-                run.id, lambda current: runs.finished(current, result, self.holder)
-            )
+    async def _outcome(self, run: Run, grip: Grip) -> Yield:
+        try:
+            return await self.attempt(run, grip)
+        except (FiretrialError, TimeoutError, OSError) as error:
+            told = str(error) or "the sandbox did not end in time"
+            if grip.cancelled.is_set():
+                return _nothing(Termination.CANCELLED, told)
+            final = isinstance(error, FiretrialError) and not error.retryable
+            self.log.warning("infrastructure failed", run=run.id, error=told, final=final)
+            return _nothing(Termination.LOST, told, final=final)
 
-        return await patiently(settle)
+    async def _finish(self, run_id: str, result: Run) -> RunRecord:
+        """The object is there: now the state. The caller sends the event."""
+        return await self.books.change_run(run_id, lambda run: runs.finished(run, result, self.holder))
 
-    async def _renew(self, run_id: str, cancelled: asyncio.Event) -> None:
+    async def _renew(self, run_id: str, grip: Grip) -> None:
         """Keep the lease; raises LeaseLostError once it is another's or could not be kept in time."""
         kept = self.clock.monotonic()
         while True:
@@ -250,8 +289,10 @@ class Dispatch:
                     raise LeaseLostError(run_id) from error
                 continue
             kept = self.clock.monotonic()
+            assert record.run.lease is not None  # noqa: S101 -- renewed
+            grip.until = record.run.lease.expires_at
             if record.run.cancel_requested:
-                cancelled.set()
+                grip.cancelled.set()
 
     async def _watch(self, run_id: str, cancelled: asyncio.Event) -> None:
         """See a cancellation as it comes. The renewal sees it too, later, should this break off."""
@@ -274,3 +315,8 @@ class Dispatch:
         return FiretrialError(
             Reason.UNAVAILABLE, f"run {run.id} is in other hands", retry_after=max(0.5, left + 0.5)
         )
+
+
+def _nothing(termination: Termination, detail: str, *, final: bool = False) -> Yield:
+    """What comes of a run that nothing came of."""
+    return Yield(End(termination, detail=detail), None, None, "", None, 0, final)

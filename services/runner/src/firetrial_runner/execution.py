@@ -23,9 +23,11 @@ from firetrial_runner.gateway.gateway import Door
 from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
 from firetrial_runner.gpus.device import Gpu
+from firetrial_runner.grip import Grip
 from firetrial_runner.needs import Needs
 from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
+from firetrial_runner.stoppable import in_thread
 from firetrial_runner.tape import Tape, Watch, follow
 from firetrial_runner.task import Task
 from firetrial_runner.trajectory import Kind, Recorder, Told, Value
@@ -75,8 +77,8 @@ class Execution:
     def folder(self, run_id: str) -> Path:
         return self.work_dir / f"{run_id}.{self.lease}"
 
-    async def run(self, run: Run, cancelled: asyncio.Event) -> Yield:
-        """Run the attempt to its end, which `cancelled` brings about early.
+    async def run(self, run: Run, grip: Grip) -> Yield:
+        """Run the attempt to its end, which comes early where the run is cancelled.
 
         Raises SandboxError, and FiretrialError for what cannot be read, unpacked or stored.
         """
@@ -91,15 +93,16 @@ class Execution:
             recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), read.see, read.reader)
             watch = Watch(self.clock)
             async with (
-                self._door(run, recorder, watch, cancelled) as door,
+                self._door(run, recorder, watch, grip) as door,
                 self._way_out(run, task, recorder, watch) as egress,
             ):
                 attempt = _Attempt(run, agent, task, place, recorder, watch, door, egress)
-                end = await self._execute(attempt, cancelled)
+                end = await self._execute(attempt, grip.cancelled)
             if door is not None:
                 await _tell_of_models(door.session, recorder, end.usage.wall_s)
             await recorder.end_output()
-            left = await asyncio.to_thread(workspace.collect, place, read.found(), read.why_none())
+            said, why_not = read.found(), read.why_none()
+            left = await in_thread(lambda go_on: workspace.collect(place, said, why_not, go_on))
             await recorder.event(_told(left), end.usage.wall_s)
             await recorder.close()
             kept = await self._keep(run, end, left, recorder, door)
@@ -112,7 +115,9 @@ class Execution:
         await asyncio.to_thread(incoming.mkdir, parents=True)
         data = await self._fetch(task.data, incoming / "data.tar") if task.data else None
         bundle = await self._fetch(agent.bundle, incoming / "bundle.tar")
-        return await asyncio.to_thread(workspace.prepare, folder, task.instruction, data, bundle, room)
+        return await in_thread(
+            lambda go_on: workspace.prepare(folder, task.instruction, data, bundle, room=room, go_on=go_on)
+        )
 
     async def _fetch(self, ref: ObjectRef, to: Path) -> Path:
         found = hashlib.sha256()
@@ -125,7 +130,7 @@ class Execution:
 
     @asynccontextmanager
     async def _door(
-        self, run: Run, recorder: Recorder, watch: Watch, cancelled: asyncio.Event
+        self, run: Run, recorder: Recorder, watch: Watch, grip: Grip
     ) -> AsyncIterator[Door | None]:
         """The run's way to its models, whose every exchange is recorded; its token dies with this."""
         if self.needs.doors is None:
@@ -135,11 +140,11 @@ class Execution:
         async def record(text: str, told: dict[str, object]) -> None:
             await recorder.model(text, told, watch.offset())
 
-        door = await self.needs.doors.open(run, record)
+        door = await self.needs.doors.open(run, record, grip.holds)
         try:
             yield door
         finally:
-            await door.aclose(*((_CANCELLED_S,) if cancelled.is_set() else ()))
+            await door.aclose(*((_CANCELLED_S,) if grip.cancelled.is_set() else ()))
 
     @asynccontextmanager
     async def _way_out(

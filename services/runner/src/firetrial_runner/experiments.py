@@ -29,9 +29,11 @@ from firetrial_runner.experiment import (
 from firetrial_runner.importing.imported import Imported, is_elsewhere
 from firetrial_runner.needs import Needs
 from firetrial_runner.records import Books, RunRecord
-from firetrial_runner.run import Run, Slot
+from firetrial_runner.run import Run, RunState, Slot
 from firetrial_runner.task import Task
 from firetrial_runner.wire import experiment_plan, plan_to_domain, slip_to_domain
+
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +125,21 @@ class Experiments:
         experiment = await self.books.experiments.change(
             id_, lambda experiment: replace(experiment, cancel_requested=True)
         )
-        for record in await self.runs(experiment):
-            await self.dispatch.cancel(record.run.id)
+        found = [record.run for record in await self.runs(experiment)]
+        # Those that run first: they cost something.
+        await self._cancel(
+            [run.id for run in sorted(found, key=lambda run: run.state is not RunState.RUNNING)]
+        )
         return experiment
+
+    async def _cancel(self, ids: Iterable[str]) -> None:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def cancel(id_: str) -> None:
+            async with gate:
+                await self.dispatch.cancel(id_)
+
+        await asyncio.gather(*map(cancel, ids))
 
     async def run_ids(self, experiment: Experiment) -> list[str]:
         """The ids of its runs that there are, in its order, each followed by its further attempts."""
@@ -184,10 +198,12 @@ class Experiments:
 
     async def _start(self, experiment: Experiment, task_ids: Iterable[str], slip: plan_pb2.Slip) -> None:
         plan, told = plan_to_domain(slip.plan), slip_to_domain(slip)
-        for run in expand(experiment.id, task_ids, plan, self.clock.now()):
+        asked = expand(experiment.id, task_ids, plan, self.clock.now())
+        for run in asked:
             await self.dispatch.request(run, told)
-            if experiment.cancel_requested:
-                await self.dispatch.cancel(run.id)
+        # Only now: a cancellation meanwhile has not seen those that were asked for after it.
+        if (await self.books.experiments.get(experiment.id)).cancel_requested:
+            await self._cancel([run.id for run in asked])
         await self.dispatch.turns.fill(experiment.id)
 
     async def _runnable(self) -> list[str]:

@@ -314,11 +314,15 @@ def merged(run: Run, result: Run) -> Run:
 
 
 def lost(run: Run, now: datetime, detail: str) -> Run | None:
-    """Ended, because its runner is gone; None where the runner lives or the run is over."""
+    """Ended, because its runner is gone; None where the runner lives or the run is over.
+
+    One that was to be cancelled is, now.
+    """
     if run.state is not RunState.RUNNING or (run.lease and run.lease.expires_at > now):
         return None
     end = End(Termination.LOST, detail=detail)
-    return failed(run, now, Outcome.INFRA_FAILED, detail, end=end, again=run.may_try_again)
+    outcome = Outcome.CANCELLED if run.cancel_requested else Outcome.INFRA_FAILED
+    return failed(run, now, outcome, detail, end=end, again=run.may_try_again)
 
 
 def failed(

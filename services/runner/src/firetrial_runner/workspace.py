@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
 from firetrial_runner import archive, conclusion
 from firetrial_runner.sandbox.port import WORKSPACE
+from firetrial_runner.stoppable import Check, never
 
 INSTRUCTION = "instruction.txt"
 DATA = "data"
@@ -19,6 +21,8 @@ AGENT = "/agent"
 _MODULES = ("utils/__init__.py", "utils/llm_inference.py")
 _GIVEN = frozenset({DATA, INSTRUCTION, *_MODULES, "utils/__pycache__"})
 """What the agent was given: no artifacts of its own."""
+_OTHERS = frozenset({errno.ENOENT, errno.ENOTEMPTY})
+"""What goes wrong in removing a folder that another removes too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,9 @@ def prepare(
     instruction: str,
     data: Path | None,
     bundle: Path | None,
+    *,
     room: int = archive.DATA.total_bytes,
+    go_on: Check = never,
 ) -> Workspace:
     """Make the workspace in `folder`, which must not exist, from tars.
 
@@ -70,9 +76,9 @@ def prepare(
     if provides:
         _provide(workspace.files)
     if data is not None:
-        archive.unpack(data, workspace.files / DATA, archive.DATA.within(room))
+        archive.unpack(data, workspace.files / DATA, archive.DATA.within(room), go_on)
     if bundle is not None:
-        archive.unpack(bundle, workspace.bundle, archive.BUNDLE)
+        archive.unpack(bundle, workspace.bundle, archive.BUNDLE, go_on)
     return workspace
 
 
@@ -85,7 +91,9 @@ def _provide(files: Path) -> None:
         path.write_bytes(source.read_bytes())
 
 
-def collect(workspace: Workspace, said: conclusion.Conclusion | None, why_not: str) -> Left:
+def collect(
+    workspace: Workspace, said: conclusion.Conclusion | None, why_not: str, go_on: Check = never
+) -> Left:
     """Take what is there once the agent is dead.
 
     `said` is what it concluded on standard output, and `why_not` why that is nothing.
@@ -94,7 +102,7 @@ def collect(workspace: Workspace, said: conclusion.Conclusion | None, why_not: s
     names = " or ".join(conclusion.FILES)
     why_none = "" if found else f"no {names} with text in it, and {why_not}"
     tar = workspace.folder / "artifacts.tar"
-    packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, _GIVEN)
+    packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, _GIVEN, go_on)
     return Left(found, why_none, tar, packed)
 
 
@@ -105,18 +113,21 @@ def remove(folder: Path) -> None:
     Not for folders in which something still runs.
     """
     while folder.is_dir():
-        with suppress(FileNotFoundError):  # another removes it too
+        try:
             _remove(folder)
+        except OSError as error:
+            if error.errno not in _OTHERS:
+                raise
 
 
 def _remove(folder: Path) -> None:
-    moved = 0
+    moved, mine = 0, secrets.token_hex(4)
     while subfolders := _emptied(folder):
         for subfolder in subfolders:
             for below in _emptied(subfolder):
                 below.chmod(0o700)
                 moved += 1
-                below.rename(folder / f".{moved}")
+                below.rename(folder / f".{mine}-{moved}")
             subfolder.rmdir()
     folder.rmdir()
 

@@ -30,7 +30,7 @@ async def spend(purse: Purse, usd: float, actual: float) -> bool:
 
 async def test_runners_of_one_experiment_never_pass_its_cap_together() -> None:
     state, clock = InMemoryState(), ManualClock()
-    runners = [purses(state, clock).of("e-1", 1.0) for _ in range(4)]
+    runners = [purses(state, clock).of("e-1", 1.0, f"r-{n}") for n in range(4)]
     paid = await asyncio.gather(*(spend(runners[n % 4], 0.05, 0.05) for n in range(60)))
     account = await Records(state, "account", Account).get("e-1")
     assert sum(paid) == 20
@@ -39,7 +39,7 @@ async def test_runners_of_one_experiment_never_pass_its_cap_together() -> None:
 
 
 async def test_what_is_left_is_given_where_it_is_enough() -> None:
-    purse = purses(InMemoryState(), ManualClock()).of("e-1", 1.0)
+    purse = purses(InMemoryState(), ManualClock()).of("e-1", 1.0, "r-1")
     hold, usd = await purse.reserve(0.1, 5.0)
     assert usd == 1.0
     await purse.settle(hold, 0.95)
@@ -51,8 +51,8 @@ async def test_what_is_left_is_given_where_it_is_enough() -> None:
 
 async def test_what_a_dead_runner_had_set_aside_is_spent() -> None:
     state, clock = InMemoryState(), ManualClock()
-    await purses(state, clock).of("e-1", 1.0).reserve(0.7, 0.7)
-    after = purses(state, clock).of("e-1", 1.0)
+    await purses(state, clock).of("e-1", 1.0, "r-1").reserve(0.7, 0.7)
+    after = purses(state, clock).of("e-1", 1.0, "r-2")
     clock.advance(1799)
     waiting = asyncio.create_task(after.reserve(0.7, 0.7))
     await asyncio.sleep(0.05)
@@ -64,6 +64,16 @@ async def test_what_a_dead_runner_had_set_aside_is_spent() -> None:
     await after.settle(hold, 0.2)
     account = await Records(state, "account", Account).get("e-1")
     assert account.spent == pytest.approx(0.9)
+
+
+def test_what_a_run_had_set_aside_is_written_off_with_it() -> None:
+    account = Account(0.5, {"r-1.a": Held(0.2, 9e9), "r-1.b": Held(0.1, 9e9), "r-11.c": Held(0.4, 9e9)})
+    after = account.written_off("r-1")
+    assert after is not None
+    assert after.spent == pytest.approx(0.8)
+    assert list(after.holds) == ["r-11.c"]
+    assert after.settle("r-1.a", 0.2) == after, "what its runner says of it afterwards counts no more"
+    assert after.written_off("r-1") is None
 
 
 def test_settling_twice_is_settling_once() -> None:

@@ -53,6 +53,14 @@ class Account:
             return None
         return Account(spent, {**live, hold: Held(usd, now + _HOLD_S)})
 
+    def written_off(self, run_id: str) -> Account | None:
+        """With what a run had set aside counted as spent: nobody will settle it. None for nothing."""
+        lost = {id_: held for id_, held in self.holds.items() if id_.startswith(f"{run_id}.")}
+        if not lost:
+            return None
+        rest = {id_: held for id_, held in self.holds.items() if id_ not in lost}
+        return Account(self.spent + sum(held.usd for held in lost.values()), rest)
+
     def settle(self, hold: str, usd: float) -> Account:
         """With the hold gone and the cost added. A hold that was taken for spent is left so."""
         if hold not in self.holds:
@@ -62,7 +70,10 @@ class Account:
 
 
 class Purse:
-    """One experiment's account, paying up to `cap` USD. Changes within this process wait for each other."""
+    """One experiment's account, paying a run's calls up to `cap` USD.
+
+    Changes within this process wait for each other.
+    """
 
     def __init__(
         self,
@@ -70,16 +81,17 @@ class Purse:
         experiment_id: str,
         cap: float,
         *,
+        run_id: str,
         clock: Clock,
         lock: asyncio.Lock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._accounts, self._id, self._cap, self._clock = accounts, experiment_id, cap, clock
-        self._lock, self._sleep = lock, sleep
+        self._run_id, self._lock, self._sleep = run_id, lock, sleep
 
     async def reserve(self, least: float, most: float) -> tuple[str, float]:
         """(the hold's name, USD set aside: `least` to `most`). Raises OverBudgetError."""
-        hold = secrets.token_hex(8)
+        hold = f"{self._run_id}.{secrets.token_hex(8)}"
         for _ in range(_PATIENCE):
             now = self._clock.now().timestamp()
             account = await self._change(lambda a, now=now: a.reserve(hold, least, most, self._cap, now))  # type: ignore[misc]
@@ -108,6 +120,6 @@ class Purses:
     clock: Clock
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
-    def of(self, experiment_id: str, cap: float) -> Purse:
+    def of(self, experiment_id: str, cap: float, run_id: str) -> Purse:
         lock = self._locks.setdefault(experiment_id, asyncio.Lock())
-        return Purse(self.accounts, experiment_id, cap, clock=self.clock, lock=lock)
+        return Purse(self.accounts, experiment_id, cap, run_id=run_id, clock=self.clock, lock=lock)

@@ -71,7 +71,7 @@ class Calls:
         exchange.model = str(body.get("model"))[:200]
         ask = asking.checked(self.endpoint, body, raw, [line.upstream for line in self.shared.lines.values()])
         exchange.upstream = ask.upstream.name
-        wait = Wait(asyncio.Event(), self.session.waiting)
+        wait = Wait(asyncio.Event(), self.session.waiting, self.session.holds)
         leaving = asyncio.create_task(_leaving(receive, wait.gone))
         try:
             reserved = await self.reserving.reserve(ask) if self.endpoint.paid else None

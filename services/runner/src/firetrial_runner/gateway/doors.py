@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,11 +68,14 @@ class Doors:
         """Whether agents may ask for a model, in one dialect or in any."""
         return any(choose(self.gateway.upstreams, d, model) for d in ([dialect] if dialect else Dialect))
 
-    async def open(self, run: Run, record: Record) -> Door:
-        """A door for this attempt; to be closed when it is over. Raises NOT_FOUND."""
+    async def open(self, run: Run, record: Record, holds: Callable[[], bool]) -> Door:
+        """A door for this attempt, to be closed when it is over; no call passes it once nobody `holds` it.
+
+        Raises NOT_FOUND.
+        """
         slip = (await self.books.runs.get(run.id)).slip
         cap = cost_cap(slip)
         purse: Purse | None = None
         if cap is not None and run.experiment_id:
-            purse = self.purses.of(run.experiment_id, cap)
-        return self.gateway.open(run.limits.models, purse, record)
+            purse = self.purses.of(run.experiment_id, cap, run.id)
+        return self.gateway.open(run.limits.models, purse, record, holds)

@@ -18,7 +18,7 @@ from firetrial_runner.gateway.budget import Budget
 from firetrial_runner.gateway.call import Shared
 from firetrial_runner.gateway.prices import Prices
 from firetrial_runner.gateway.reserving import Reserving
-from firetrial_runner.gateway.session import Record, Session
+from firetrial_runner.gateway.session import Record, Session, always
 from firetrial_runner.gateway.upstream import Upstream
 
 MAX_CONNECTIONS = 512
@@ -33,9 +33,11 @@ class Gateway:
     def __init__(self, shared: Shared, prices: Prices, *, refuse_unpriced: bool = False) -> None:
         self._shared, self._prices, self._refuse_unpriced = shared, prices, refuse_unpriced
 
-    def open(self, caps: ModelCaps, purse: Purse | None, record: Record) -> Door:
-        """A run's own door to it."""
-        session = Session(record)
+    def open(
+        self, caps: ModelCaps, purse: Purse | None, record: Record, holds: Callable[[], bool] = always
+    ) -> Door:
+        """A run's own door to it, through which nothing passes once the runner no longer `holds` the run."""
+        session = Session(record, holds)
         reserving = Reserving(Budget(caps), purse, self._prices, self._refuse_unpriced)
         return Door(session, application(session, reserving, self._shared))
 

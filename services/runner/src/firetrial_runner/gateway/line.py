@@ -44,10 +44,14 @@ class GoneError(Exception):
 
 @dataclass(slots=True)
 class Wait:
-    """How a call waits: `gone` is set when the agent hangs up, `clock` stops the run's while it is inside."""
+    """How a call waits: `gone` is set when the agent hangs up, `clock` stops the run's while it is inside.
+
+    `holds` tells whether its run is still this runner's: another that made a new attempt pays for that one.
+    """
 
     gone: asyncio.Event
     clock: Callable[[], AbstractContextManager[None]]
+    holds: Callable[[], bool]
     attempts: int = 0
     waited_s: float = 0.0
 
@@ -110,6 +114,9 @@ class Line:
         if wait.gone.is_set():
             self._pace.leave()
             raise GoneError
+        if not wait.holds():
+            self._pace.leave()
+            raise UpstreamError("the run's lease is over: its runner may not pay for it any more")
         wait.attempts += 1
         return turn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 
 from firetrial_runner.gateway.account import Purse
@@ -117,7 +118,7 @@ class Reserving:
             await self.budget.reserve(hold)
         except BaseException as error:
             if held and self.purse is not None:
-                await self.purse.settle(held, 0.0)
+                await asyncio.shield(self.purse.settle(held, 0.0))
             if isinstance(error, OverBudgetError):
                 raise Refusal(Kind.BUDGET, str(error)) from error
             raise

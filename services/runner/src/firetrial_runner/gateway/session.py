@@ -30,11 +30,22 @@ class RunClock(Protocol):
     def resume(self) -> None: ...
 
 
-class Session:
-    """`record` keeps a step: in one line, and in full."""
+def always() -> bool:
+    """Of a run that nobody can take over."""
+    return True
 
-    def __init__(self, record: Record, clock: Callable[[], float] = time.monotonic) -> None:
+
+class Session:
+    """`record` keeps a step: in one line, and in full. `holds` tells whether the runner still has the run."""
+
+    def __init__(
+        self,
+        record: Record,
+        holds: Callable[[], bool] = always,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.token = secrets.token_urlsafe(32)
+        self.holds = holds
         self.run_clock: RunClock | None = None
         self._record, self._clock = record, clock
         self._calls: set[asyncio.Task[object]] = set()
