@@ -28,10 +28,26 @@ class Cluster:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
 
-    def start(self, service: str) -> None:
-        """Start a service (again, on the port where clients know it) and wait until it answers."""
-        self.ports.setdefault(service, servers.free_port())
-        told = self.folder / f"{service}.json"
+    def start(self, name: str) -> None:
+        """Start a service (again, on the port where clients know it) and wait until it answers.
+
+        "runner-2" is one more runner: a process of its own beside "runner".
+        """
+        process = self.begin(name)
+        told = self.folder / f"{name}.json"
+
+        def answers() -> bool:
+            if process.poll() is not None:
+                raise RuntimeError(f"{name} ended: {self.log(name)[-3000:]}")
+            return told.exists()
+
+        servers.wait_for(answers, name, 60)
+
+    def begin(self, name: str) -> subprocess.Popen[bytes]:
+        """Start a service, and do not wait for it."""
+        service = name.partition("-")[0]
+        self.ports.setdefault(name, servers.free_port())
+        told = self.folder / f"{name}.json"
         told.unlink(missing_ok=True)
         access, secret = self.s3.keys[service]
         environ = {
@@ -40,24 +56,19 @@ class Cluster:
             "FIRETRIAL_OBJECTS_URL": self.s3.url,
             "FIRETRIAL_S3_ACCESS_KEY": access,
             "FIRETRIAL_S3_SECRET_KEY": secret,
-            "FIRETRIAL_RPC_ADDRESS": f"127.0.0.1:{self.ports[service]}",
+            "FIRETRIAL_RPC_ADDRESS": f"127.0.0.1:{self.ports[name]}",
             "FIRETRIAL_PORTS_FILE": str(told),
             "FIRETRIAL_ACK_WAIT": "3",
             "FIRETRIAL_DRAIN": "5",
             "FIRETRIAL_RUNNER_WORK_DIR": str(self.folder / "work"),
             **self.environ,
         }
-        with (self.folder / f"{service}.log").open("ab") as log:
+        with (self.folder / f"{name}.log").open("ab") as log:
             argv = [sys.executable, "-m", f"firetrial_{service}"]
-            process = subprocess.Popen(argv, env=environ, stdout=log, stderr=log, cwd=self.folder)
-        self.processes[service] = process
-
-        def answers() -> bool:
-            if process.poll() is not None:
-                raise RuntimeError(f"{service} ended: {self.log(service)[-3000:]}")
-            return told.exists()
-
-        servers.wait_for(answers, service, 60)
+            self.processes[name] = subprocess.Popen(
+                argv, env=environ, stdout=log, stderr=log, cwd=self.folder
+            )
+        return self.processes[name]
 
     def kill(self, service: str) -> None:
         """SIGKILL a service."""
@@ -70,7 +81,9 @@ class Cluster:
     @property
     def endpoints(self) -> str:
         """What FIRETRIAL_ENDPOINT must be for a client of this cluster."""
-        return ",".join(f"{service}=127.0.0.1:{port}" for service, port in self.ports.items())
+        return ",".join(
+            f"{service}=127.0.0.1:{port}" for service, port in self.ports.items() if service in SERVICES
+        )
 
     def metrics(self, service: str) -> str:
         """host:port of a service's metrics."""
