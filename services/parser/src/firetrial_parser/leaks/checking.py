@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from firetrial_parser.entailment import Entails, Ruled, Verdict
 from firetrial_parser.leaks.leak import Leak, LeakKind, Secrets
+from firetrial_parser.leaks.passages import asks_openly
 
 MOST_LEAKS = 50  # that are kept of one task
 
@@ -68,9 +69,13 @@ class LeakChecker:
 
 
 def _leak(ruled: Ruled) -> Leak | None:
-    """A claim that follows gives itself away; one without a verdict is not known to be safe."""
-    if ruled.verdict is Verdict.ENTAILED:
-        return Leak(LeakKind.FINDING, " ".join(ruled.evidence.split()) or "the text as a whole")
+    """A claim that follows gives itself away; one without a verdict is not known to be safe.
+
+    From an open question nothing follows, whatever a judge that looks at words makes of it.
+    """
+    evidence = " ".join(ruled.evidence.split())
+    if ruled.verdict is Verdict.ENTAILED and not asks_openly(evidence):
+        return Leak(LeakKind.FINDING, evidence or "the text as a whole")
     if ruled.verdict is Verdict.UNSCORED:
         return Leak(LeakKind.UNDECIDED, "")
     return None

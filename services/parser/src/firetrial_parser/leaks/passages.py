@@ -10,6 +10,14 @@ from itertools import pairwise
 from firetrial_parser.prose import sentences
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|#{1,6})\s+")
+_WHETHER = re.compile(
+    r"(?i)\b(?:whether|measure how|test (?:if|how)|find out|compare|investigate|examine"
+    r"|determine (?:if|how))\b"
+)
+_PRESUMING = re.compile(
+    r"(?i)\b(?:why|how much|how come|by how|given that|even though|although|known|despite)\b"
+)
+ANSWER_WORDS = 6
 _MOST = 2_000  # sentences of a text; what follows is read as one
 
 
@@ -20,6 +28,16 @@ class Passage:
     text: str
     start: int
     end: int
+
+
+def asks_openly(passage: str) -> bool:
+    """Whether a passage asks, or says that something is to be found out, and takes nothing for granted.
+
+    "Why is it lowest in the middle?" says that it is.
+    """
+    text = passage.strip()
+    asked = text.endswith("?") or _WHETHER.search(text) is not None
+    return asked and not _PRESUMING.search(text)
 
 
 def units(text: str) -> list[Passage]:
@@ -33,6 +51,8 @@ def passages(text: str) -> Iterator[Passage]:
     read = units(text)
     yield from read
     for first, second in pairwise(read):
+        if asks_openly(first.text) and len(second.text.split()) > ANSWER_WORDS:
+            continue  # what follows a question is no answer to it, unless it is short
         yield Passage(f"{first.text} {second.text}", first.start, second.end)
 
 

@@ -5,15 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from firetrial_parser.findings import effects
+from firetrial_parser.leaks.passages import asks_openly
 
 SHARE = 0.75  # of the secret sentence's content words
-LEAST_WORDS = 5  # content words; a shorter sentence is said again by chance
+LEAST_WORDS = 4  # content words; a shorter sentence is said again by chance
 
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
-_ENDING = re.compile(r"(?:ations?|ings?|edly|ed|ies|ness|ment|ly|es|s|e)$")
-_OPEN = re.compile(r"(?i)\?\s*$|\bwhether\b|^(?:how|what|why|which|when|where|who|do|does|is|are|can)\b")
+_ENDING = re.compile(r"(?:ations?|ions?|ings?|edly|ed|ies|ness|ment|ly|es|s|e)$")
+_UP = re.compile(
+    r"(?i)\b(?:high\w*|better|best|more|most|larg\w+|great\w+|strong\w*|increas\w+|improv\w+|ris(?:e|es|ing)|rose"
+    r"|gr[eo]w\w*|gain\w*|peak\w*|boost\w*|help\w*|exceed\w*|outperform\w*|beats?|surpass\w*|superior|amplif\w+"
+    r"|goes up|go up|benefit\w*|over-?\w*)\b"
+)
+_DOWN = re.compile(
+    r"(?i)\b(?:low\w*|worse\w*|worst|less|fewe\w+|small\w*|weak\w*|decreas\w+|declin\w+|degrad\w+|drop\w*|fall\w*|fell"
+    r"|reduc\w+|shrink\w*|los(?:e|es|s|ing)|lost|hurt\w*|harm\w*|halv\w+|fails?|failed|short|poor\w*|suffers?|costs?"
+    r"|goes down|go down|under-?\w*|deteriorat\w+|inferior)\b"
+)
+_NONE = re.compile(
+    r"(?i)\b(?:not?|never|none|neither|nor|cannot|hardly|barely|little|same|equal\w*|unchanged|independent\w*|unaffected"
+    r"|similar\w*|comparabl\w+|within)\b|n't\b"
+)
 _EMPTY = frozenset(
     re.findall(
         r"\w+",
@@ -22,23 +35,23 @@ _EMPTY = frozenset(
         whether than then so if do does did has have had can could may might will would should shall must not
         no nor also both each all any some more most such only very even still while into over under about
         between across per via there here how what why find finds found show shows shown see observe observes
-        result results study paper experiment experiments""",
+        result results study paper experiment experiments one
+        another often other others same each""",
     )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """A sentence as what it is made of: stems of content words, numbers, words that say the effect."""
+    """A sentence as what it is made of: stems of content words, numbers, and which way it goes."""
 
     stems: frozenset[str]
     numbers: frozenset[str]
-    effects: frozenset[str]
+    ways: frozenset[str]
 
     @classmethod
     def of(cls, sentence: str) -> Restated:
-        said = frozenset(stem for word in effects(sentence) for stem in _stems(word))
-        return cls(_stems(sentence), frozenset(_NUMBER.findall(sentence)), said)
+        return cls(_stems(sentence), frozenset(_NUMBER.findall(sentence)), _ways(sentence))
 
     @property
     def telling(self) -> bool:
@@ -46,22 +59,28 @@ class Restated:
         return len(self.stems) >= LEAST_WORDS
 
     def said_in(self, passage: str) -> bool:
-        """Whether a passage says it: `SHARE` of its words, its numbers, and an effect where it has one.
+        """Whether a passage says it: `SHARE` of its words, its numbers, and one of its ways where it has any.
 
-        A question says nothing.
+        A question that leaves the answer open says nothing.
         """
-        if _OPEN.search(passage):
+        if asks_openly(passage):
             return False
-        there = _stems(passage)
-        if len(self.stems & there) < SHARE * len(self.stems):
+        if len(self.stems & _stems(passage)) < SHARE * len(self.stems):
             return False
-        if self.effects and not self.effects & there:
+        if self.ways and not self.ways & _ways(passage):
             return False
         return self.numbers <= frozenset(_NUMBER.findall(passage))
 
 
+def _ways(text: str) -> frozenset[str]:
+    ways = {"up": _UP, "down": _DOWN, "none": _NONE}
+    return frozenset(way for way, pattern in ways.items() if pattern.search(text))
+
+
 def _stems(text: str) -> frozenset[str]:
-    parts = (part for word in _WORD.findall(text.lower()) for part in word.split("-"))
+    """Of content words; which way things go is told apart, since that has most synonyms."""
+    rest = _UP.sub(" ", _DOWN.sub(" ", _NONE.sub(" ", text))).lower()
+    parts = (part for word in _WORD.findall(rest) for part in word.split("-"))
     return frozenset(_stem(word) for word in parts if word not in _EMPTY and len(word) > 1)
 
 
