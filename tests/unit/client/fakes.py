@@ -84,6 +84,8 @@ class World:
     calls: list[str] = field(default_factory=list)
     # Called instead of WatchRuns' own behaviour, with the experiment and the context.
     watch_runs: Callable[[str, Any], Iterator[run_pb2.Run]] | None = None
+    # Called in the middle of SubmitExperiment.
+    submitting: Callable[[], None] = lambda: None
     get_run: Callable[[str, Any], run_pb2.Run] | None = None
     # An answer in the middle of an upload, after so many bytes.
     answer_after: int | None = None
@@ -234,6 +236,7 @@ class Runner(FakeImports):
             faults = [Fault(f"task_ids[{i}]", id_, "a task that exists") for i, id_ in enumerate(unknown)]
             refuse(context, FiretrialError(Reason.NOT_FOUND, "there are no such tasks", faults=faults))
         id_ = f"e-{digest(request.SerializeToString(deterministic=True), length=16)}"
+        self.world.submitting()
         return runner.SubmitExperimentResponse(
             experiment=_start(self.world, id_, list(request.task_ids), request.plan)
         )

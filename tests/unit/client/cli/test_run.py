@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,8 +160,14 @@ def test_an_agent_that_ships(firetrial: Call, world: World, task: str, tmp_path:
     assert {file.path: file.content for file in oracle.files}["conclusion.md"] == b"found"
 
 
-def interrupted(server: Server, folder: Path, *args: str) -> tuple[str, str]:
-    """Run the program until it shows progress, press Ctrl-C, and give what it said on either stream."""
+def interrupted(
+    server: Server,
+    folder: Path,
+    *args: str,
+    by: signal.Signals = signal.SIGINT,
+    when: threading.Event | None = None,
+) -> tuple[str, str]:
+    """Run the program until it shows progress or `when`, interrupt it, and give both its streams."""
     program = subprocess.Popen(
         [sys.executable, "-m", "firetrial_client", "run", *args],
         env={**os.environ, "FIRETRIAL_ENDPOINT": server.endpoint},
@@ -173,30 +180,49 @@ def interrupted(server: Server, folder: Path, *args: str) -> tuple[str, str]:
     )
     with program:
         assert program.stderr is not None
-        first = program.stderr.readline()
-        program.send_signal(signal.SIGINT)
+        first = program.stderr.readline() if when is None else str(when.wait(20))
+        program.send_signal(by)
         try:
             out, err = program.communicate(timeout=20)
         finally:
             program.kill()
-    assert program.returncode == 130
+    assert program.returncode == 128 + by
     return out, first + err
 
 
-def test_ctrl_c_cancels_the_experiment(server: Server, world: World, task: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_cancel_the_experiment(
+    server: Server, world: World, task: str, tmp_path: Path, by: signal.Signals
+) -> None:
     def watching(id_: str, context: Any) -> Iterator[run_pb2.Run]:
         yield next(run for run in world.runs.values() if run.experiment_id == id_)
         while context.is_active():
             time.sleep(0.02)
 
     world.watch_runs = watching
-    out, err = interrupted(server, tmp_path, "--task", task, "--agent-command", "true")
+    out, err = interrupted(server, tmp_path, "--task", task, "--agent-command", "true", by=by)
     assert world.cancelled == list(world.experiments)
     assert "1/1 ended" in err
     assert "cancelling e-" in err
     assert "cancelled\n" in err
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_what_was_submitted_at_that_moment_is_cancelled_too(
+    server: Server, world: World, task: str, tmp_path: Path
+) -> None:
+    heard = threading.Event()
+
+    def slowly() -> None:
+        heard.set()
+        time.sleep(0.5)
+
+    world.submitting = slowly
+    args = ("--task", task, "--agent-command", "true")
+    _, err = interrupted(server, tmp_path, *args, by=signal.SIGTERM, when=heard)
+    assert world.cancelled == list(world.experiments) != []
+    assert "cancelled\n" in err
 
 
 def test_ctrl_c_cancels_a_paper_that_is_being_read(
@@ -217,6 +243,9 @@ def test_a_time_out_leaves_the_runs_alone(firetrial: Call, world: World, task: s
     world.watch_runs = watching
     result = firetrial("run", "--task", task, "--agent-command", "true", "--timeout", "300ms", code=1)
     assert "time-out" in result.stderr
+    (id_,) = world.experiments
+    assert f"{id_} was not cancelled" in result.stderr
+    assert f"`firetrial cancel {id_}`" in result.stderr
     assert not world.cancelled
 
 

@@ -17,6 +17,7 @@ from firetrial_client.cli.agents import demo_agents
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.planning import Wanted
 from firetrial_client.cli.run import study
+from firetrial_client.cli.stopping import stoppable
 
 
 @click.command()
@@ -44,7 +45,7 @@ def demo(app: App, repeats: int, out: Path) -> None:
         request_id=f"demo-{secrets.token_hex(8)}",
     )
     with _running(app):
-        asyncio.run(study(app, shipped.study(), (), wanted, out=out))
+        asyncio.run(stoppable(study(app, shipped.study(), (), wanted, out=out)))
 
 
 @contextmanager

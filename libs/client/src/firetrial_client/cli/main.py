@@ -51,6 +51,7 @@ Exit codes:
   6    not allowed
   7    the run or experiment failed
   130  interrupted
+  143  terminated
 
 \b
 Environment:

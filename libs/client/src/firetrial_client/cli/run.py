@@ -20,6 +20,7 @@ from firetrial_client.cli.follow import APPEAR, Failed, Follower
 from firetrial_client.cli.output import plain, show_json
 from firetrial_client.cli.planning import Wanted, plan_options
 from firetrial_client.cli.report import write
+from firetrial_client.cli.stopping import stoppable
 from firetrial_client.cli.summary import Summary
 from firetrial_client.errors import FiretrialError, Reason
 
@@ -50,14 +51,14 @@ def run(
 ) -> None:
     """Run agents on a paper or on tasks, wait, and print the table and the path of the report.
 
-    Ctrl-C cancels the runs. The same paper, tasks and plan are one experiment: asked for again, it is not
-    run again unless --request-id differs.
+    Ctrl-C and SIGTERM cancel the runs; whatever else ends the program leaves them alone. The same paper,
+    tasks and plan are one experiment: asked for again, it is not run again unless --request-id differs.
     """
     if (paper is None) == (not tasks):
         raise click.UsageError("give either --paper FILE or --task ID")
     if wanted.empty:
         raise click.UsageError("give at least one --agent or --agent-command")
-    asyncio.run(study(app, paper, tasks, wanted, detach=detach, timeout=timeout, out=out))
+    asyncio.run(stoppable(study(app, paper, tasks, wanted, detach=detach, timeout=timeout, out=out)))
 
 
 async def study(
@@ -70,10 +71,15 @@ async def study(
     timeout: float | None = None,
     out: Path | None = None,
 ) -> None:
-    """Submit, follow, report. Raises Failed where no run was scored."""
+    """Submit, follow, report; cancelled itself, it cancels the runs. Raises Failed where none was scored."""
     async with app.async_client() as client:
         plan = await wanted.plan(client)
-        paper_id, experiment_id = await _submit(client, paper, tasks, plan, wanted.request_id)
+        submitting = asyncio.ensure_future(_submit(client, paper, tasks, plan, wanted.request_id))
+        try:
+            paper_id, experiment_id = await asyncio.shield(submitting)
+        except asyncio.CancelledError:
+            await _cancel(client, *await submitting)  # it may have been heard
+            raise
         if detach:
             _started(app, experiment_id)
             return
@@ -86,6 +92,9 @@ async def study(
                 report = await follower.experiment(APPEAR)
         except asyncio.CancelledError:
             await _cancel(client, paper_id, experiment_id)
+            raise
+        except FiretrialError:
+            _goes_on(experiment_id)
             raise
         await finish(app, client, report, out or Path(f"firetrial-{experiment_id}"))
 
@@ -108,8 +117,14 @@ def _started(app: App, experiment_id: str) -> None:
         click.echo(f"`firetrial watch {experiment_id}` follows it", err=True)
 
 
+def _goes_on(experiment_id: str) -> None:
+    """What became of the runs where only their following broke off."""
+    told = f"{experiment_id} was not cancelled: `firetrial watch {experiment_id}` follows it on, "
+    click.echo(f"{told}`firetrial cancel {experiment_id}` ends it", err=True)
+
+
 async def _cancel(client: AsyncFiretrial, paper_id: str, experiment_id: str) -> None:
-    """What Ctrl-C asks for. A second Ctrl-C ends the program at once."""
+    """What Ctrl-C and SIGTERM ask for. A second one ends the program at once."""
     click.echo(f"cancelling {experiment_id} …", err=True)
     try:
         paper = await client.cancel_paper(paper_id) if paper_id else None
