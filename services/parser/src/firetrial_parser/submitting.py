@@ -7,10 +7,9 @@ import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path, PurePath
-from typing import TypeVar
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
-from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.records import Records
 from firetrial_parser import source as sources
 from firetrial_parser.announcing import Announcer
@@ -18,7 +17,7 @@ from firetrial_parser.intake import ENDINGS, check_size
 from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.tasks import OutsideTask, Tasks
-from firetrial_parser.upload import check_tar, size_faults, spool
+from firetrial_parser.upload import check_tar, chunks, first, size_faults, spool
 from firetrial_parser.wire import (
     REACHES,
     experiment_id,
@@ -36,7 +35,6 @@ NO_ORIGIN = "client"
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SLUG = re.compile(r"[a-z0-9-]{1,64}")
 _ORIGIN = re.compile(r"[a-z0-9-]{0,32}")
-R = TypeVar("R", pb.SubmitPaperRequest, pb.SubmitTaskRequest)
 
 
 class Submitting:
@@ -61,12 +59,12 @@ class Submitting:
 
     async def paper(self, parts: AsyncIterator[pb.SubmitPaperRequest]) -> tuple[PaperRecord, str]:
         """Store and announce a paper; gives its record and the experiment of its plan, or ""."""
-        header = (await _first(parts)).header
+        header = (await first(parts)).header
         check_size(header.size, self._max_paper)
         plan = header.plan if header.HasField("plan") else None
         check("the paper", [*_paper_faults(header), *(plan_faults(plan) if plan else ())])
         with tempfile.TemporaryDirectory(prefix="firetrial-paper-") as folder:
-            uploaded = await spool(_chunks(parts), Path(folder) / "source", header.size)
+            uploaded = await spool(chunks(parts), Path(folder) / "source", header.size)
             experiment = experiment_id(uploaded.sha256, plan, header.request_id) if plan else ""
             await self._once(header.request_id, uploaded.sha256, experiment)
             source = await self._papers.archive.put_source(uploaded.sha256, uploaded.path, header.filename)
@@ -85,12 +83,12 @@ class Submitting:
 
     async def task(self, parts: AsyncIterator[pb.SubmitTaskRequest]) -> tuple[TaskRecord, str]:
         """Store and announce a task made elsewhere; gives its record and the experiment, or ""."""
-        header = (await _first(parts)).header
+        header = (await first(parts)).header
         plan = header.plan if header.HasField("plan") else None
         faults = [*_task_faults(header), *size_faults("header.data_size", header.data_size, self._max_data)]
         check("the task", [*faults, *(plan_faults(plan) if plan else ())])
         with tempfile.TemporaryDirectory(prefix="firetrial-task-") as folder:
-            uploaded = await spool(_chunks(parts), Path(folder) / "data.tar", header.data_size)
+            uploaded = await spool(chunks(parts), Path(folder) / "data.tar", header.data_size)
             if header.data_size:
                 await asyncio.to_thread(check_tar, uploaded.path)
             record = await self._tasks.take_in(
@@ -111,22 +109,6 @@ class Submitting:
         experiment = experiment_id(record.id, plan, "") if plan else ""
         await self._announcer.task_created(record, slip_to_wire(plan, experiment, 1) if plan else None)
         return record, experiment
-
-
-async def _first(parts: AsyncIterator[R]) -> R:
-    part = await anext(parts, None)
-    if part is None or part.WhichOneof("part") != "header":
-        raise invalid("the upload", [Fault("part", "no header", "the first message must be the header")])
-    return part
-
-
-async def _chunks(
-    parts: AsyncIterator[pb.SubmitPaperRequest] | AsyncIterator[pb.SubmitTaskRequest],
-) -> AsyncIterator[bytes]:
-    async for part in parts:
-        if part.WhichOneof("part") != "chunk":
-            raise invalid("the upload", [Fault("part", "header", "after the header come chunks only")])
-        yield part.chunk
 
 
 def _paper_faults(header: pb.PaperHeader) -> Iterator[Fault]:

@@ -8,6 +8,7 @@ import tarfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any, Literal, Protocol, TypeVar
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 
@@ -21,6 +22,33 @@ class Uploaded:
 
     path: Path
     sha256: str
+
+
+class Part(Protocol):
+    """A message of an upload: a header or a chunk."""
+
+    def WhichOneof(self, oneof: Literal["part"], /) -> Literal["header", "chunk"] | None:  # noqa: N802
+        """Which of the two it is."""
+        ...
+
+
+P = TypeVar("P", bound=Part)
+
+
+async def first(parts: AsyncIterator[P]) -> P:
+    """The message with the header. Raises INVALID where another comes first."""
+    part = await anext(parts, None)
+    if part is None or part.WhichOneof("part") != "header":
+        raise invalid("the upload", [Fault("part", "no header", "the first message must be the header")])
+    return part
+
+
+async def chunks(parts: AsyncIterator[Any]) -> AsyncIterator[bytes]:
+    """What follows the header. Raises INVALID where anything but chunks comes."""
+    async for part in parts:
+        if part.WhichOneof("part") != "chunk":
+            raise invalid("the upload", [Fault("part", "header", "after the header come chunks only")])
+        yield part.chunk
 
 
 async def spool(chunks: AsyncIterator[bytes], path: Path, size: int) -> Uploaded:
