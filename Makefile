@@ -53,9 +53,22 @@ lock:  ## resolve what changed into requirements.lock (UPGRADE=--upgrade: everyt
 demo: .venv/.run  ## run the whole path on the study that ships with the project, and show the report
 	@FIRETRIAL_HOME=$(CURDIR)/.firetrial $(BIN)/firetrial demo --out build/demo
 
+# ---- images ----
+# BASE=… builds on another image with Python and its venv module; DOCKER_BUILD=… are options for each build,
+# such as --network host, --pull or --build-arg HTTPS_PROXY.
+SERVICES := parser runner judge analyzer
+TAG ?= latest
+BASE ?=
+DOCKER_BUILD ?=
+images:  ## build the four services' images, firetrial-<service>:TAG (Docker; BASE=…, DOCKER_BUILD=…)
+	@for service in $(SERVICES); do \
+	  docker build $(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) -f services/$$service/Dockerfile \
+	    -t firetrial-$$service:$(TAG) . || exit 1; done
+
 # ---- tests and checks ----
-test: .venv/.dev  ## run all tests
-	@$(BIN)/pytest
+test: .venv/.dev  ## run all tests: benches alone, in their short form, then the others in two processes
+	@$(BIN)/pytest -q tests/bench
+	@$(BIN)/pytest -q -n 2 --dist loadfile --ignore tests/bench
 
 test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is started for them (root, dockerd, debootstrap)
 	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/contract/test_sandbox_gateway.py tests/integration -k "sandbox or (escapes and docker)"
@@ -106,4 +119,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo test test-docker test-agents bench-gateway bench-judge bench-report bench-trajectory local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo images test test-docker test-agents bench-gateway bench-judge bench-report bench-trajectory local-judge lint types imports lock-check isolated check clean

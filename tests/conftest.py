@@ -51,6 +51,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
                 (pytest.fail if name in required else pytest.skip)(why)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes are told by their length: pressed ones hold the time, and workers must agree on the names."""
+    return f"{len(val)}-bytes" if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real reference inputs beside the checkout."""
