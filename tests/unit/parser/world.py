@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack
 from typing import TypeVar
 
 import structlog
@@ -14,6 +15,8 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.bus import Consumer
 from firetrial_kit.objects import GRANTS
 from firetrial_kit.records import Records
+from firetrial_kit.service import Parts
+from firetrial_kit.settings import CommonSettings
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.archive import Archive
@@ -27,6 +30,7 @@ from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
 from firetrial_parser.publishing import Publishing
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
+from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
 from firetrial_parser.submitting import Submitting
 from firetrial_parser.task_rpcs import Tasking
@@ -82,8 +86,18 @@ class World:
         submitting = Submitting(
             self.papers, tasks, announcer, requests, max_paper=MAX_PAPER, max_data=MAX_DATA
         )
-        self.servicer = ParserServicer(submitting, self.papers, tasking)
+        self.chosen = selection(self._parts(), archive, self.papers, asker)
+        self.servicer = ParserServicer(submitting, self.papers, tasking, self.chosen)
+        self.screening, self.queued = self.chosen.consumers
         self.submitted, self.parsed = Handlers(self.papers, structlog.get_logger()).consumers(1)
+
+    def _parts(self) -> Parts:
+        settings = CommonSettings(objects_url="file:///nowhere")
+        log = structlog.get_logger()
+        return Parts(
+            "parser", {}, settings, self.bus, self.state, self.objects, self.clock, CollectorRegistry(), log,
+            "world", AsyncExitStack(),
+        )  # fmt: skip
 
     async def submit(
         self, data: bytes = TEXT.encode(), filename: str = "study.md", **header: object

@@ -17,8 +17,10 @@ from firetrial_parser.judge_rpc import JudgeByAddress, Tls, judge_by_address
 from firetrial_parser.leaks.checking import LeakChecker
 from firetrial_parser.making import Making
 from firetrial_parser.metrics import AskingMetrics, ParserMetrics
+from firetrial_parser.papers import Papers
 from firetrial_parser.publishing import Publishing
-from firetrial_parser.records import TaskRecord
+from firetrial_parser.records import RequestRecord, TaskRecord
+from firetrial_parser.submitting import Submitting
 from firetrial_parser.task_rpcs import Tasking
 from firetrial_parser.tasks import Tasks
 
@@ -60,6 +62,20 @@ def tasking(
     records = Records(parts.state, "task", TaskRecord)
     tasks = Tasks(records, archive, parts.clock, metrics, LeakChecker(judge))
     return Tasking(tasks, Making(tasks, asker), Publishing(tasks, announcer))
+
+
+def submitting(
+    settings: ParserSettings, parts: Parts, papers: Papers, tasking: Tasking, announcer: Announcer
+) -> Submitting:
+    """What takes in papers and tasks."""
+    return Submitting(
+        papers,
+        tasking.tasks,
+        announcer,
+        Records(parts.state, "request", RequestRecord),
+        max_paper=settings.max_paper_bytes,
+        max_data=settings.max_data_bytes,
+    )
 
 
 def _tiers(settings: ParserSettings, objects: Objects) -> Iterator[Cache]:

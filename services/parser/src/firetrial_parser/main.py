@@ -16,9 +16,9 @@ from firetrial_parser.extraction import opener
 from firetrial_parser.handlers import Handlers
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
-from firetrial_parser.records import PaperRecord, RequestRecord
+from firetrial_parser.records import PaperRecord
+from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
-from firetrial_parser.submitting import Submitting
 
 
 async def build(parts: Parts) -> Service:
@@ -39,21 +39,16 @@ async def build(parts: Parts) -> Service:
         limit=settings.max_paper_bytes,
         timeout=settings.parse_timeout,
     )
-    submitting = Submitting(
-        papers,
-        tasking.tasks,
-        announcer,
-        Records(parts.state, "request", RequestRecord),
-        max_paper=settings.max_paper_bytes,
-        max_data=settings.max_data_bytes,
-    )
-    servicer = ParserServicer(submitting, papers, tasking)
+    submitting = assembly.submitting(settings, parts, papers, tasking, announcer)
+    chosen = selection(parts, archive, papers, asker)
+    servicer = ParserServicer(submitting, papers, tasking, chosen)
     add = parser_service_pb2_grpc.add_ParserServiceServicer_to_server
 
     def register(server: rpc.Server) -> None:
         server.add("firetrial.parser.v1.ParserService", add, servicer)
 
-    return Service(SERVICE, register, Handlers(papers, parts.log).consumers(settings.parses_at_once))
+    own = Handlers(papers, parts.log).consumers(settings.parses_at_once)
+    return Service(SERVICE, register, (*own, *chosen.consumers))
 
 
 def main() -> None:

@@ -10,19 +10,30 @@ from typing import Any
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.papers import Papers
+from firetrial_parser.selection.assembly import Selection
+from firetrial_parser.selection.review_rpcs import ReviewRpcs
+from firetrial_parser.selection.screening_rpcs import ScreeningRpcs
 from firetrial_parser.submitting import Submitting
-from firetrial_parser.task_rpcs import Tasking, TaskRpcs
+from firetrial_parser.task_rpcs import Tasking
 from firetrial_parser.wire import paper_to_wire
 
 
-class ParserServicer(TaskRpcs):
+class ParserServicer(ScreeningRpcs, ReviewRpcs):
     """firetrial.parser.v1.ParserService."""
 
-    def __init__(self, submitting: Submitting, papers: Papers, tasking: Tasking) -> None:
+    def __init__(
+        self,
+        submitting: Submitting,
+        papers: Papers,
+        tasking: Tasking,
+        selection: Selection,
+    ) -> None:
         self._submitting = submitting
         self._papers = papers
         self._tasks = tasking.tasks
         self._tasking = tasking
+        self._screenings = selection.screenings
+        self._reviewing = selection.reviewing
 
     async def SubmitPaper(
         self, request_iterator: AsyncIterator[pb.SubmitPaperRequest], context: Any
