@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import FiretrialError, Reason
@@ -21,6 +22,7 @@ from firetrial_runner.egress.contacts import Contact
 from firetrial_runner.egress.egress import Caps, Egress
 from firetrial_runner.egress.outside import Outside
 from firetrial_runner.egress.policy import Policy
+from firetrial_runner.metrics import EgressMetrics
 from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.wire import result_to_domain, result_to_json, run_to_wire
 from support.escapes import Attempt
@@ -149,7 +151,7 @@ async def egress(far: FarHosts, caps: Caps, steps: list[str]) -> AsyncIterator[t
         steps.append(text)
 
     policy = Policy(Network(Reach.LISTED, ("good.example",), ("paper.example",)))
-    way = Egress(policy, record, Outside(far.resolve, far.dial), caps)
+    way = Egress(policy, record, Outside(far.resolve, far.dial), caps, EgressMetrics(CollectorRegistry()))
     listener = socket.create_server(("127.0.0.1", 0))
     way.serve(listener)
     yield way, listener.getsockname()[1]

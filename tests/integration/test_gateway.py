@@ -499,7 +499,7 @@ async def test_metrics_name_the_entry_of_the_list_and_not_what_an_agent_made_up(
             await rig.chat(model="gpt-made-up")
             await rig.chat(n=7)
             await rig.settled()
-            by = {"upstream": "openai", "model": "gpt-*"}
+            by = {"upstream": "openai", "model": "gpt-*", "endpoint": "chat/completions"}
             assert rig.metric("requests_total", **by, status="200") == 1
             assert rig.metric("tokens_total", **by, kind="cached") == 20
             assert rig.metric("unpriced_total", **by) == 1

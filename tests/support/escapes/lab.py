@@ -31,6 +31,7 @@ from firetrial_runner.egress.outside import Ends, Outside
 from firetrial_runner.egress.policy import Most
 from firetrial_runner.egress.ways import Ways
 from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.metrics import EgressMetrics
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
 from support import scripted_models as scripted
@@ -228,9 +229,9 @@ async def lab(
     server = await asyncio.start_server(_outside, "127.0.0.1", 0)
     far = FarHosts(server.sockets[0].getsockname()[1])
     state, clock = InMemoryState(), SystemClock()
-    books = Books(state)
+    books, registry = Books(state), CollectorRegistry()
     outside = outside or Outside(far.resolve, far.dial)
-    ways = Ways(books, Most.told("open,*.files.example"), outside=lambda: outside)
+    ways = Ways(books, EgressMetrics(registry), Most.told("open,*.files.example"), outside=lambda: outside)
     upstream = {"dialect": "openai", "models": ["small"], "key_env": "REAL_KEY", "patience_s": 1}
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(server)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+from dataclasses import replace
+
 import pytest
 
 from firetrial_kit.settings import SettingsError
 from firetrial_runner.config import RunnerSettings
+from firetrial_runner.flood import Flow, open_files
+from firetrial_runner.gateway.gateway import FLOW
 
 
 def test_defaults_fit_the_machine() -> None:
@@ -20,6 +25,17 @@ def test_defaults_fit_the_machine() -> None:
 def test_a_most_below_the_default_lowers_it() -> None:
     settings = RunnerSettings.from_env({"FIRETRIAL_RUNNER_MAX_WALL_S": "60"}, "runner")
     assert settings.most().wall_s == settings.default().wall_s == 60
+
+
+def test_connections_are_shared_out_among_slots() -> None:
+    def flow(slots: int) -> Flow:
+        return RunnerSettings.from_env({"FIRETRIAL_SLOTS": str(slots)}, "runner").flow()
+
+    files = open_files()
+    assert flow(1) == replace(FLOW, at_once=min(FLOW.at_once, files - 256 - 128))
+    assert 16 <= flow(256).at_once <= FLOW.at_once
+    assert flow(256).at_once * 256 <= max(files, 16 * 256)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == files
 
 
 def test_every_bad_variable_at_once() -> None:

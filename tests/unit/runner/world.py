@@ -95,6 +95,7 @@ class World:
     data: Path | None = None
     ways: Ways | None = None
     inventory: FakeInventory = field(default_factory=FakeInventory)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     gpus: Gpus = field(init=False)
     books: Books = field(init=False)
     presence: Presence = field(init=False)
@@ -109,10 +110,13 @@ class World:
         log = structlog.get_logger()
         self.books = Books(self.state)
         self.presence = Presence(self.work_dir)
-        metrics = RunnerMetrics(CollectorRegistry(), "default", 2)
+        metrics = RunnerMetrics(self.registry, "default", 2)
         announce = Announcer(self.bus, self.clock)
         lease = self.presence.lease
-        shelf, ways = self.shelf or Shelf(self.work_dir / "programs"), self.ways or Ways(self.books)
+        shelf, ways = (
+            self.shelf or Shelf(self.work_dir / "programs"),
+            self.ways or Ways(self.books, metrics.egress),
+        )
         self.gpus = Gpus(self.inventory, Claims(self.work_dir / "gpus", self.presence))
         needs = Needs("default", shelf, self.doors, self.data, ways, self.gpus)
         execution = Execution(
@@ -124,6 +128,7 @@ class World:
             lease,
             DEFAULT,
             needs,
+            metrics,
         )
         self.dispatch = Dispatch(
             self.books,

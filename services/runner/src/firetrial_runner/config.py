@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -11,18 +12,27 @@ from pydantic import Field, field_validator
 
 from firetrial_kit.settings import Settings
 from firetrial_runner.allowance import DEFAULT, MOST, Allowance
+from firetrial_runner.egress import egress
 from firetrial_runner.egress.egress import BYTES, Caps
 from firetrial_runner.egress.policy import Most
 from firetrial_runner.egress.ways import Ways
+from firetrial_runner.flood import Flow, open_files
 from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.gateway.gateway import FLOW
 from firetrial_runner.gpus.claims import Claims
 from firetrial_runner.gpus.gpus import Gpus, See
 from firetrial_runner.gpus.nvml import Nvml
+from firetrial_runner.metrics import EgressMetrics
 from firetrial_runner.needs import Needs
 from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.records import Books
 from firetrial_runner.sandbox import Sandbox, named
+
+_OWN_FILES = 256
+"""Open files that are for the runner itself."""
+_LEAST = 16
+"""Connections that a run may have to its gateway, however few open files there are."""
 
 
 class RunnerSettings(Settings):
@@ -88,10 +98,15 @@ class RunnerSettings(Settings):
         """Which of them. See `visible`."""
         return self.gpus or environ.get("CUDA_VISIBLE_DEVICES")
 
-    def needs(self, doors: Doors | None, books: Books, gpus: Gpus) -> Needs:
+    def flow(self) -> Flow:
+        """Of one run's connections to the gateway, so that all runs together find open files for them."""
+        share = (open_files() - _OWN_FILES) // self.slots - 2 * egress.FLOW.at_once
+        return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share)))
+
+    def needs(self, doors: Doors | None, books: Books, gpus: Gpus, metrics: EgressMetrics) -> Needs:
         """What there is for runs."""
         data = self.data.absolute() if self.data else None
-        ways = Ways(books, Most.told(self.network), Caps(self.network_bytes))
+        ways = Ways(books, metrics, Most.told(self.network), Caps(self.network_bytes))
         return Needs(self.pool, self.shelf(), doors, data, ways, gpus)
 
     def most(self) -> Allowance:

@@ -24,13 +24,14 @@ from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
 from firetrial_runner.gpus.device import Gpu
 from firetrial_runner.grip import Grip
+from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.needs import Needs
 from firetrial_runner.run import End, Run, RunUsage, Yield
 from firetrial_runner.sandbox.port import Exit, Process, Sandbox, SandboxSpec, Termination
 from firetrial_runner.stoppable import in_thread
 from firetrial_runner.tape import Tape, Watch, follow
 from firetrial_runner.task import Task
-from firetrial_runner.trajectory import Kind, Recorder, Told, Value
+from firetrial_runner.trajectory import Kind, Recorder, Step, Told, Value
 from firetrial_runner.wire import task_to_domain
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class Execution:
     lease: str
     default: Allowance
     needs: Needs
+    metrics: RunnerMetrics
 
     def folder(self, run_id: str) -> Path:
         return self.work_dir / f"{run_id}.{self.lease}"
@@ -90,7 +92,12 @@ class Execution:
             room = run.limits.limits(self.default).disk_bytes
             place = await self._prepare(folder, agent, task, room)
             read = programs.reading(agent.program, paid_here=self.needs.doors is not None)
-            recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), read.see, read.reader)
+
+            def see(step: Step) -> None:
+                self.metrics.trajectories.step(step)
+                read.see(step)
+
+            recorder = Recorder(lambda name, data: self._put_chunk(run.id, name, data), see, read.reader)
             watch = Watch(self.clock)
             async with (
                 self._door(run, recorder, watch, grip) as door,
@@ -177,7 +184,7 @@ class Execution:
             egress=attempt.egress,
             gpus=self.needs.gpus.given(run.id),
         )
-        async with aclosing(await self.sandbox.start(spec)) as process:
+        async with aclosing(await self._start(spec)) as process:
             attempt.begin(process)
             await recorder.event(_started(self.sandbox.name, spec.gpus), 0.0)
             canceller = asyncio.create_task(_cancel_when(cancelled, process))
@@ -188,8 +195,13 @@ class Execution:
                     end = await process.wait()
             finally:
                 canceller.cancel()
+        self.metrics.sandbox.ended(self.sandbox.name, end.termination)
         await recorder.event(_ended(end), end.usage.wall_s)
         return end
+
+    async def _start(self, spec: SandboxSpec) -> Process:
+        with self.metrics.sandbox.starting(self.sandbox.name):
+            return await self.sandbox.start(spec)
 
     def _masker(self) -> Masker:
         return self.needs.doors.masker if self.needs.doors else Masker()
@@ -235,6 +247,7 @@ class Execution:
     async def _put_chunk(self, run_id: str, name: str, data: bytes) -> None:
         key = keys.of_run(run_id, name)
         await patiently(lambda: self._put(key, data, "application/gzip"))
+        self.metrics.trajectories.stored(data)
 
     async def _put(self, key: str, data: bytes, media_type: str) -> ObjectRef:
         return await self.objects.put(keys.BUCKET, key, data, media_type)

@@ -54,7 +54,7 @@ class Reaper:
         dead |= set(await asyncio.to_thread(self.presence.dead))
         gone = await self.sandbox.reap(dead) if dead else []
         for item in gone:
-            self.metrics.reaped.inc()
+            self.metrics.reaped(item.what)
             self.log.warning("reaped", run=item.run_key, what=item.what)
         for lease in dead:
             await asyncio.to_thread(self._remove_folders, lease)
@@ -66,7 +66,7 @@ class Reaper:
     def _remove_folders(self, lease: str) -> None:
         for folder in self.work_dir.glob(f"*.{lease}"):
             workspace.remove(folder)
-            self.metrics.reaped.inc()
+            self.metrics.reaped("folder")
 
     async def _end_runs(self, dead: set[str]) -> None:
         ids = [id_ for id_ in await self.books.runs.ids() if id_ not in self._over]

@@ -33,6 +33,13 @@ class Visit:
     denied: bool = False
 
     @property
+    def decision(self) -> str:
+        """What came of it: allowed, failed, refused, or denied."""
+        if self.denied:
+            return "denied"
+        return "refused" if self.refused else "failed" if self.failed else "allowed"
+
+    @property
     def text(self) -> str:
         """In one line."""
         where = f"{self.host or 'no host'}:{self.port}"

@@ -14,10 +14,13 @@ from firetrial_runner.egress.contacts import Contact, Contacts, Visit
 from firetrial_runner.egress.outside import Ends, Outside, UnreachableError
 from firetrial_runner.egress.policy import Policy, RefusedError, Target
 from firetrial_runner.egress.proxy import Connection
+from firetrial_runner.flood import Flow, Turnstile
+from firetrial_runner.metrics import EgressMetrics
 
 _TOLD = 200
 """Visits that become steps; the rest are counted. Denied ones have as many of their own."""
 
+FLOW = Flow(at_once=64, per_s=100.0, burst=500)
 BYTES = 16 * 1024**3
 """Of one run in both directions, where its operator says nothing else."""
 
@@ -26,22 +29,26 @@ Record = Callable[[str, Mapping[str, Mapping[str, object]]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Of one run: bytes in both directions, connections at a time and in all."""
+    """Of one run: bytes in both directions, connections in all and as they come."""
 
     bytes: int = BYTES
-    at_once: int = 64
     connections: int = 100_000
+    flow: Flow = FLOW
 
 
 class Egress:
     """`record` keeps a step: in one line, and in full. `serve` and `environment` are what a sandbox asks."""
 
-    def __init__(self, policy: Policy, record: Record, outside: Outside, caps: Caps) -> None:
+    def __init__(
+        self, policy: Policy, record: Record, outside: Outside, caps: Caps, metrics: EgressMetrics
+    ) -> None:
         self._policy, self._record, self._outside, self._caps = policy, record, outside, caps
+        self._metrics = metrics
+        self._turnstile = Turnstile(caps.flow, metrics.turned_away)
         self._contacts = Contacts()
         self._servers: list[asyncio.Task[asyncio.Server]] = []
         self._visitors: set[asyncio.Task[None]] = set()
-        self._bytes = self._connections = self._turned_away = 0
+        self._bytes = self._connections = 0
         self._told = {False: 0, True: 0}
         self._got_through = False
         self._down = ""
@@ -54,7 +61,7 @@ class Egress:
     def serve(self, listener: socket.socket) -> None:
         """Answer on a listening socket, which is taken over."""
         listener.setblocking(False)
-        starting = asyncio.start_server(self._begin, sock=listener, limit=64 * 1024)
+        starting = asyncio.start_server(self._begin, sock=listener, limit=64 * 1024, backlog=512)
         self._servers.append(asyncio.create_task(starting))
 
     async def aclose(self) -> None:
@@ -68,9 +75,8 @@ class Egress:
         await self._tell_of_the_rest()
 
     async def _tell_of_the_rest(self) -> None:
-        if self._turned_away:
-            told = f"{self._turned_away} connections were turned away: over {self._caps.at_once} at a time"
-            await self._record(told, {"contact": {"turned_away": self._turned_away}})
+        if told := self._turnstile.told:
+            await self._record(told, {"contact": {"turned_away": self._turnstile.turned_away}})
         for denied, count in self._told.items():
             if count > _TOLD:
                 kind = "refused contacts with denied hosts" if denied else "contacts"
@@ -86,14 +92,17 @@ class Egress:
         return "" if self._got_through else self._down
 
     def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections += 1
-        if len(self._visitors) >= self._caps.at_once:
-            self._turned_away += 1
+        if not self._turnstile.enter():
             writer.transport.abort()
             return
+        self._connections += 1
         visitor = asyncio.create_task(self._receive(reader, writer))
         self._visitors.add(visitor)
-        visitor.add_done_callback(self._visitors.discard)
+        visitor.add_done_callback(self._over)
+
+    def _over(self, visitor: asyncio.Task[None]) -> None:
+        self._visitors.discard(visitor)
+        self._turnstile.leave()
 
     async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection((reader, writer), self._policy, self._reach, self._spend)
@@ -126,6 +135,7 @@ class Egress:
         if not (visit.host or visit.refused):
             return
         self._contacts.add(visit)
+        self._metrics.visited(self._policy.reach, visit)
         self._told[visit.denied] += 1
         if self._told[visit.denied] <= _TOLD:
             await self._record(visit.text, {"contact": visit.told()})

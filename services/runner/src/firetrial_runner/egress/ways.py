@@ -10,6 +10,7 @@ from firetrial_kit.hosts import Network, Reach
 from firetrial_runner.egress.egress import Caps, Egress, Record
 from firetrial_runner.egress.outside import Outside
 from firetrial_runner.egress.policy import Most, Policy
+from firetrial_runner.metrics import EgressMetrics
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
 from firetrial_runner.wire import denied_hosts
@@ -20,6 +21,7 @@ class Ways:
     """`most` is what the operator allows, `caps` what a run may use of it."""
 
     books: Books
+    metrics: EgressMetrics
     most: Most = field(default_factory=Most)
     caps: Caps = field(default_factory=Caps)
     outside: Callable[[], Outside] = Outside
@@ -34,4 +36,4 @@ class Ways:
         if network.reach is Reach.GATEWAY:
             return None
         denied = denied_hosts((await self.books.runs.get(run.id)).slip)
-        return Egress(Policy(network, denied), record, self.outside(), self.caps)
+        return Egress(Policy(network, denied), record, self.outside(), self.caps, self.metrics)

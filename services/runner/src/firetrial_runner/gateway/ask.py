@@ -8,14 +8,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from dataclasses import dataclass
 from typing import Any
 
+from firetrial_runner.flood import Room
 from firetrial_runner.gateway import content
 from firetrial_runner.gateway.endpoints import Endpoint, Reader, whole
 from firetrial_runner.gateway.faults import Kind, Refusal
 from firetrial_runner.gateway.upstream import Upstream, choose
 
 MAX_BYTES = 32 * 1024 * 1024
-LARGE = 512 * 1024
-"""Bytes of a request from which on it takes one of the few places for large ones."""
+LARGE = 64 * 1024
+"""Bytes of a request from which on it takes room before it is read to its end."""
+_MOST = 3 * MAX_BYTES
+"""Bytes of memory that one request may take, of those that its run has for all."""
 _READ_S = 60.0
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -39,31 +42,52 @@ class Ask:
         return json.dumps(self.body).encode()
 
 
-async def read(receive: Receive, large: asyncio.Semaphore) -> bytes:
-    """The body. Raises Refusal for one that is too large or too slow, and ConnectionError for half of one."""
-    pieces: list[bytes] = []
-    size = 0
-    holding = False
-    try:
-        async with asyncio.timeout(_READ_S):
-            while True:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise ConnectionError
-                pieces.append(message.get("body", b""))
-                size += len(pieces[-1])
-                if size > MAX_BYTES:
-                    raise Refusal(Kind.SIZE, f"a request may have {MAX_BYTES} bytes")
-                if not message.get("more_body"):
-                    return b"".join(pieces)
-                if size > LARGE and not holding:
-                    await large.acquire()
-                    holding = True
-    except TimeoutError:
-        raise Refusal(Kind.REQUEST, f"the request did not come within {_READ_S:.0f} s") from None
-    finally:
-        if holding:
-            large.release()
+class InHand:
+    """What one request takes of its run's room, from its first large piece until it is over."""
+
+    def __init__(self, room: Room) -> None:
+        self._room, self._size = room, 0
+
+    async def become(self, size: int) -> None:
+        """Take or give what is missing or too much."""
+        if size > self._size:
+            await self._room.take(size - self._size)
+        else:
+            self._room.give(self._size - size)
+        self._size = size
+
+    async def read(self, receive: Receive) -> bytes:
+        """The body. Raises Refusal for one too large or too slow, and ConnectionError for half of one."""
+        try:
+            async with asyncio.timeout(_READ_S):
+                raw = await self._pieces(receive)
+        except TimeoutError:
+            raise Refusal(Kind.REQUEST, f"the request did not come within {_READ_S:.0f} s") from None
+        if (size := _weight(raw)) > _MOST:
+            raise Refusal(Kind.SIZE, "a request may not have so many parts")
+        await self.become(size)
+        return raw
+
+    async def _pieces(self, receive: Receive) -> bytes:
+        pieces: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise ConnectionError
+            pieces.append(message.get("body", b""))
+            size += len(pieces[-1])
+            if size > MAX_BYTES:
+                raise Refusal(Kind.SIZE, f"a request may have {MAX_BYTES} bytes")
+            if not message.get("more_body"):
+                return b"".join(pieces)
+            if size > LARGE and not self._size:
+                await self.become(_MOST)
+
+
+def _weight(raw: bytes) -> int:
+    """Bytes that a request takes at most: as it came, as it is sent, and as objects of Python between."""
+    return 2 * len(raw) + 64 * sum(map(raw.count, (b",", b"[", b"{", b":")))
 
 
 def checked(endpoint: Endpoint, body: dict[str, Any], raw: bytes, upstreams: Iterable[Upstream]) -> Ask:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
 from firetrial_runner.gateway import ask as asking
 from firetrial_runner.gateway.answer import Answer, Send
-from firetrial_runner.gateway.ask import Ask, Receive
+from firetrial_runner.gateway.ask import Ask, InHand, Receive
 from firetrial_runner.gateway.endpoints import Endpoint
 from firetrial_runner.gateway.exchange import Exchange, shortened
 from firetrial_runner.gateway.faults import Kind, Refusal
@@ -32,7 +32,6 @@ class Shared:
     lines: Mapping[str, Line]
     masker: Masker
     metrics: GatewayMetrics
-    large: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +46,10 @@ class Calls:
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         exchange = Exchange(self.endpoint.path[1:])
+        in_hand = InHand(self.session.room)
         with self.session.calling():
             try:
-                await self._take(headers, exchange, receive, send)
+                await self._take(headers, exchange, in_hand, receive, send)
             except Refusal as refusal:
                 await self._refuse(refusal, exchange, send)
             except (GoneError, ConnectionError):
@@ -58,13 +58,14 @@ class Calls:
                 exchange.fault = exchange.fault or "the run ended meanwhile"
                 raise
             finally:
+                await in_hand.become(0)
                 await asyncio.shield(self.session.tell(exchange))
 
     async def _take(
-        self, headers: Mapping[str, str], exchange: Exchange, receive: Receive, send: Send
+        self, headers: Mapping[str, str], exchange: Exchange, in_hand: InHand, receive: Receive, send: Send
     ) -> None:
         self.session.admit(asking.token(headers))
-        raw = await asking.read(receive, self.shared.large)
+        raw = await in_hand.read(receive)
         exchange.request_bytes = len(raw)
         exchange.request = self.shared.masker.mask_text(shortened(raw.decode(errors="replace")))
         body = asking.load(raw)

@@ -11,9 +11,10 @@ from prometheus_client import CollectorRegistry
 
 from firetrial_kit import logs
 from firetrial_kit.clock import Clock
+from firetrial_runner.flood import Flow
 from firetrial_runner.gateway.account import Purse, Purses
 from firetrial_runner.gateway.call import Shared
-from firetrial_runner.gateway.gateway import Door, Gateway
+from firetrial_runner.gateway.gateway import FLOW, Door, Gateway
 from firetrial_runner.gateway.line import Line
 from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.prices import Prices
@@ -42,6 +43,8 @@ class Doors:
         books: Books,
         clock: Clock,
         registry: CollectorRegistry,
+        *,
+        flow: Flow = FLOW,
     ) -> AsyncIterator[Doors | None]:
         """By the settings in `path`, whose keys stay out of the logs; None where there are none.
 
@@ -58,7 +61,7 @@ class Doors:
             {upstream.name: Line(upstream) for upstream in upstreams}, masker, GatewayMetrics(registry)
         )
         prices = Prices(settings.prices_by_model())
-        gateway = Gateway(shared, prices, refuse_unpriced=settings.refuse_unpriced)
+        gateway = Gateway(shared, prices, refuse_unpriced=settings.refuse_unpriced, flow=flow)
         try:
             yield cls(gateway, Purses(books.accounts, clock), books, masker)
         finally:

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from firetrial_runner.allowance import ModelCaps
+from firetrial_runner.flood import Flow, Turnstile
 from firetrial_runner.gateway.account import Purse
 from firetrial_runner.gateway.app import VERSION, application
 from firetrial_runner.gateway.budget import Budget
 from firetrial_runner.gateway.call import Shared
 from firetrial_runner.gateway.prices import Prices
 from firetrial_runner.gateway.reserving import Reserving
+from firetrial_runner.gateway.server import server
 from firetrial_runner.gateway.session import Record, Session, always
 from firetrial_runner.gateway.upstream import Upstream
 
-MAX_CONNECTIONS = 512
-"""Of one run: more are refused, so that no run takes the runner's file descriptors."""
+FLOW = Flow(at_once=512, per_s=200.0, burst=1024)
+"""Of one run's connections: more are turned away."""
 _PATIENCE_S = 5.0
 """Seconds that calls under way may take to end after their run."""
 
@@ -30,14 +30,18 @@ _PATIENCE_S = 5.0
 class Gateway:
     """`shared` holds the lines to the upstreams; closing the gateway closes them."""
 
-    def __init__(self, shared: Shared, prices: Prices, *, refuse_unpriced: bool = False) -> None:
+    def __init__(
+        self, shared: Shared, prices: Prices, *, refuse_unpriced: bool = False, flow: Flow = FLOW
+    ) -> None:
         self._shared, self._prices, self._refuse_unpriced = shared, prices, refuse_unpriced
+        self._flow = flow
 
     def open(
         self, caps: ModelCaps, purse: Purse | None, record: Record, holds: Callable[[], bool] = always
     ) -> Door:
         """A run's own door to it, through which nothing passes once the runner no longer `holds` the run."""
-        session = Session(record, holds)
+        turnstile = Turnstile(self._flow, self._shared.metrics.turned_away)
+        session = Session(record, turnstile, holds)
         reserving = Reserving(Budget(caps), purse, self._prices, self._refuse_unpriced)
         return Door(session, application(session, reserving, self._shared))
 
@@ -72,47 +76,14 @@ class Door:
 
     def serve(self, listener: socket.socket) -> None:
         """Answer on a listening socket, which is taken over."""
-        config = uvicorn.Config(
-            self._app,
-            http=_Bounded,
-            ws="none",
-            lifespan="off",
-            loop="none",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=1,
-        )
-        server = _Server(config)
+        answering = server(self._app, self.session.turnstile)
         listener.setblocking(False)
-        self._servers.append((server, asyncio.create_task(server.serve([listener]))))
+        self._servers.append((answering, asyncio.create_task(answering.serve([listener]))))
 
     async def aclose(self, patience_s: float = _PATIENCE_S) -> None:
         """The run is over: its token is dead, and what is under way has so long to end."""
         await self.session.close(patience_s)
-        for server, _ in self._servers:
-            server.should_exit = True
+        for answering, _ in self._servers:
+            answering.should_exit = True
         await asyncio.gather(*(task for _, task in self._servers))
         self._servers.clear()
-
-
-class _Server(uvicorn.Server):
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Signals are the runner's."""
-        yield
-
-
-class _Bounded(H11Protocol):
-    """uvicorn's own, of which there are at most MAX_CONNECTIONS."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        # asyncio does this only for sockets that name their protocol; without, small answers wait 40 ms.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()

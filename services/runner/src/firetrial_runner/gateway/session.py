@@ -11,13 +11,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
+from firetrial_runner.flood import Room, Turnstile
 from firetrial_runner.gateway.exchange import Exchange, Tokens
 from firetrial_runner.gateway.faults import Kind, Refusal
 from firetrial_runner.gateway.line import UpstreamError
 from firetrial_runner.run import ModelTrouble, RunUsage
 
 _TOLD = 200
-"""Refusals that become steps; the rest are counted."""
+"""Calls that were not passed on and become steps; the rest are counted."""
+
+ROOM = 288 * 1024 * 1024
+"""Bytes that requests under way may take of the runner's memory."""
 
 Record = Callable[[str, dict[str, object]], Awaitable[None]]
 
@@ -41,10 +45,12 @@ class Session:
     def __init__(
         self,
         record: Record,
+        turnstile: Turnstile,
         holds: Callable[[], bool] = always,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.token = secrets.token_urlsafe(32)
+        self.turnstile, self.room = turnstile, Room(ROOM)
         self.holds = holds
         self.run_clock: RunClock | None = None
         self._record, self._clock = record, clock
@@ -92,8 +98,8 @@ class Session:
                 run_clock.resume()
 
     async def tell(self, exchange: Exchange) -> None:
-        """Keep the exchange as a step; of refusals, the first ones."""
-        if exchange.refused:
+        """Keep the exchange as a step; of those that were not passed on, the first ones."""
+        if exchange.refused or not exchange.upstream:
             self._untold += 1
             if self._untold > _TOLD:
                 return
@@ -134,8 +140,10 @@ class Session:
             if late:
                 await asyncio.wait(late)
         if self._untold > _TOLD:
-            told = f"{self._untold - _TOLD} more calls were refused"
+            told = f"{self._untold - _TOLD} more calls were refused, or broken off"
             await self._record(told, {"refused": told})
+        if told := self.turnstile.told:
+            await self._record(told, {"turned_away": self.turnstile.turned_away})
 
     def trouble(self) -> ModelTrouble:
         down = "; ".join(error.message for error in self._down.values())
