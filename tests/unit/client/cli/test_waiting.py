@@ -30,6 +30,11 @@ def test_status_says_what_a_run_waits_for(
     told = [run["waiting_for"] for run in answer("status", experiment)["runs"]]
     assert sorted(told) == ["", WAITS]
     assert WAITS in firetrial("runs", "show", run.id).output
+    (line,) = [line for line in firetrial("status", experiment).output.splitlines() if line[:7] == "waiting"]
+    assert line.split(maxsplit=1)[1] == f"1 run for {WAITS}"
+    for other in world.runs.values():
+        other.state, other.waiting_for = run_pb2.RUN_STATE_QUEUED, WAITS
+    assert f"2 runs for {WAITS}" in firetrial("status", experiment).output
 
 
 def test_what_its_gpus_did(firetrial: Call, world: World, experiment: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
 import click
 
-from firetrial.runner.v1.run_pb2 import Experiment
+from firetrial.runner.v1.run_pb2 import Experiment, Run, RunState
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.output import columns, fields, show_json, when
 from firetrial_client.cli.runs import show_runs
@@ -60,6 +63,14 @@ def _counts(experiment: Experiment) -> str:
     return f"ended: {counts}" if experiment.ended else counts
 
 
+def _waiting(runs: Iterable[Run]) -> Iterator[str]:
+    """What queued runs wait for, with how many do."""
+    counts = Counter(run.waiting_for for run in runs if run.state == RunState.RUN_STATE_QUEUED)
+    for what, count in counts.most_common():
+        if what:
+            yield f"{count} {'run' if count == 1 else 'runs'} for {what}"
+
+
 def _experiment(app: App, client: Firetrial, experiment_id: str) -> None:
     experiment = client.get_experiment(experiment_id)
     runs = list(client.list_runs(experiment_id))
@@ -78,6 +89,7 @@ def _experiment(app: App, client: Firetrial, experiment_id: str) -> None:
             ("experiment", experiment.id),
             ("submitted", when(experiment.submitted_at)),
             ("runs", f"{experiment.expected_runs}: {_counts(experiment)}"),
+            ("waiting", "; ".join(_waiting(runs))),
             ("cancelled", "asked for" if experiment.cancel_requested else ""),
             ("report", report.failure or covered if report else covered),
         ]
