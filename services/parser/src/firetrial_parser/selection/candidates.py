@@ -72,7 +72,7 @@ def entries(path: Path, form: Format) -> Iterator[Entry]:
     seen: set[str] = set()
     for place, (row, error) in enumerate(_rows(path, form), 1):
         candidate, faults = _candidate(row)
-        told = error or "; ".join(map(str, faults))
+        told = error or "; ".join(map(str, [*faults, *candidate.faults()]))
         key = digest(candidate.id, length=16)
         if not told and key in seen:
             told = str(Fault("id", candidate.id, "is the id of an earlier item too; each needs its own"))
@@ -87,8 +87,7 @@ def _candidate(row: Mapping[str, Any]) -> tuple[Candidate, list[Fault]]:
         if not isinstance(value := row.get(name, ""), str | int) or isinstance(value, bool)
     ]
     values = {name: _text(row.get(name)) for name in NAMES}
-    candidate = Candidate(**values)
-    return candidate, [*faults, *(candidate.faults() if row else ())]
+    return Candidate(**values), faults
 
 
 def _text(value: object) -> str:
