@@ -1,6 +1,6 @@
 """A run as a Kubernetes Job, with what it needs beside it. Rendered here, and driven by nobody yet.
 
-The pod reaches the gateway of its runner and nothing else, which takes a cluster whose network plugin
+The pod reaches the ways out at its runner and nothing else, which takes a cluster whose network plugin
 enforces NetworkPolicy. How a workspace comes in and goes out is left to who drives it.
 """
 
@@ -18,6 +18,28 @@ from firetrial_runner.sandbox.port import GATEWAY_PORT, HOME, MIB, WORKSPACE, Li
 
 RUN, LEASE = "firetrial.run", "firetrial.lease"
 """Labels of all that is made: what a dead runner left is found by them."""
+NOT_HELD = "firetrial.not-held"
+"""Annotation of the Job: what of the port no field of its holds, by name."""
+
+ENFORCEMENT: Mapping[str, str] = {
+    "wall_s": "activeDeadlineSeconds of the pod: from its start, image pull and waiting for models included",
+    "cpus": "limits.cpu",
+    "memory_bytes": "limits.memory, /dev/shm included",
+    "file_bytes": "ulimit before the command",
+    "open_files": "ulimit before the command",
+    "disk_bytes": "sizeLimit and limits.ephemeral-storage: the kubelet evicts, seconds later",
+    "tmp_bytes": "sizeLimit of /tmp, the home and /dev/shm each: the kubelet evicts, seconds later",
+}
+"""Which field holds each limit."""
+
+LACKING: Mapping[str, str] = {
+    "processes": "only the kubelet's podPidsLimit, for all pods of a node alike",
+    "output_bytes": "the kubelet rotates logs, and ends nobody for them",
+    "workspace": "an empty one: files are brought in and out by who drives it",
+    "read_only": "bundles and data are mounted by who drives it, from volumes of the cluster",
+}
+"""What of the port is in no field, and what there is instead."""
+
 _USER = 1000
 _PREFIX = "firetrial-"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -54,7 +76,10 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run to render. `env` holds the run's token, and so becomes a Secret. See SandboxSpec for the rest."""
+    """A run to render. `env` holds the run's token, and so becomes a Secret; it says where the ways out are.
+
+    ways are their ports on the runner's pod. See SandboxSpec for the rest.
+    """
 
     run_key: str
     lease: str
@@ -63,6 +88,7 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     gpus: Demand = NOTHING
+    ways: tuple[int, ...] = (GATEWAY_PORT,)
 
     @property
     def name(self) -> str:
@@ -77,6 +103,9 @@ class Job:
         for name, value in (("image", self.image), ("argv", self.argv)):
             if not value:
                 yield Fault(name, str(value), "must be given")
+        for port in self.ways:
+            if not 0 < port < 65536:
+                yield Fault("ways", str(port), "must be a port: 1 to 65535")
         yield from self.limits.faults()
         yield from self.gpus.faults("gpus")
 
@@ -111,9 +140,9 @@ def _secret(job: Job, cluster: Cluster) -> Manifest:
 
 
 def _policy(job: Job, cluster: Cluster) -> Manifest:
-    to_gateway = {
+    to_runner = {
         "to": [{"podSelector": {"matchLabels": dict(cluster.runners)}}],
-        "ports": [{"protocol": "TCP", "port": GATEWAY_PORT}],
+        "ports": [{"protocol": "TCP", "port": port} for port in job.ways],
     }
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -123,7 +152,7 @@ def _policy(job: Job, cluster: Cluster) -> Manifest:
             "podSelector": {"matchLabels": {RUN: job.run_key}},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [],
-            "egress": [to_gateway],
+            "egress": [to_runner] if job.ways else [],
         },
     }
 
@@ -132,7 +161,7 @@ def _job(job: Job, cluster: Cluster) -> Manifest:
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": _meta(job, cluster),
+        "metadata": _meta(job, cluster) | {"annotations": {NOT_HELD: ", ".join(LACKING)}},
         "spec": {
             "completions": 1,
             "parallelism": 1,
