@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from firetrial_parser.entailment import Entails, Ruled, Verdict
 from firetrial_parser.leaks.leak import Leak, LeakKind, Secrets
-from firetrial_parser.leaks.passages import asks_openly
+from firetrial_parser.leaks.passages import stated
 
 MOST_LEAKS = 50  # that are kept of one task
 
@@ -60,22 +60,31 @@ class LeakChecker:
         """Look for everything in a public part. Raises what asking the judge raises."""
         by_words = await asyncio.to_thread(secrets.leaks, public)
         told = [finding for finding in findings if finding.strip()]
-        if self._judge is None or not told or not public.strip():
-            return LeakCheck(Depth.WORDS, tuple(by_words[:MOST_LEAKS]))
-        rulings = await self._judge.entail(public, told, searching=True)
+        premise = stated(public)
+        if self._judge is None or not told:
+            return LeakCheck(Depth.WORDS, _distinct(by_words))
+        if not premise:  # questions alone: nothing follows from them
+            return LeakCheck(Depth.ENTAILMENT, _distinct(by_words))
+        rulings = await self._judge.entail(premise, told, searching=True)
         found = [*by_words, *(leak for ruled in rulings.ruled if (leak := _leak(ruled)))]
-        leaks = tuple(dict.fromkeys(found))[:MOST_LEAKS]
-        return LeakCheck(Depth.ENTAILMENT, leaks, rulings.judge, rulings.quality, len(rulings.ruled))
+        return LeakCheck(
+            Depth.ENTAILMENT, _distinct(found), rulings.judge, rulings.quality, len(rulings.ruled)
+        )
+
+
+def _distinct(leaks: Sequence[Leak]) -> tuple[Leak, ...]:
+    """Each leak in the fewest sentences that show it."""
+    kept: list[Leak] = []
+    for leak in sorted(dict.fromkeys(leaks), key=lambda leak: len(leak.sentence)):
+        if not any(k.kind is leak.kind and k.sentence and k.sentence in leak.sentence for k in kept):
+            kept.append(leak)
+    return tuple(kept[:MOST_LEAKS])
 
 
 def _leak(ruled: Ruled) -> Leak | None:
-    """A claim that follows gives itself away; one without a verdict is not known to be safe.
-
-    From an open question nothing follows, whatever a judge that looks at words makes of it.
-    """
-    evidence = " ".join(ruled.evidence.split())
-    if ruled.verdict is Verdict.ENTAILED and not asks_openly(evidence):
-        return Leak(LeakKind.FINDING, evidence or "the text as a whole")
+    """A claim that follows gives itself away; one without a verdict is not known to be safe."""
+    if ruled.verdict is Verdict.ENTAILED:
+        return Leak(LeakKind.FINDING, " ".join(ruled.evidence.split()) or "the text as a whole")
     if ruled.verdict is Verdict.UNSCORED:
         return Leak(LeakKind.UNDECIDED, "")
     return None

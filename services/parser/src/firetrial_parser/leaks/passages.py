@@ -11,11 +11,13 @@ from firetrial_parser.prose import sentences
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|#{1,6})\s+")
 _WHETHER = re.compile(
-    r"(?i)\b(?:whether|measure how|test (?:if|how)|find out|compare|investigate|examine"
-    r"|determine (?:if|how))\b"
+    r"(?i)\bwhether\b|\b(?:measure|test|find out|examine|investigate|determine|see) (?:how|if|what|which)\b"
 )
 _PRESUMING = re.compile(
     r"(?i)\b(?:why|how much|how come|by how|given that|even though|although|known|despite)\b"
+)
+_ANSWER = re.compile(
+    r"(?i)^(?:yes|no|indeed|correct|right|they|it|this|that|these|always|never|mostly|often|rarely|only|all|none)\b"
 )
 ANSWER_WORDS = 6
 _MOST = 2_000  # sentences of a text; what follows is read as one
@@ -36,7 +38,7 @@ def asks_openly(passage: str) -> bool:
     "Why is it lowest in the middle?" says that it is.
     """
     text = passage.strip()
-    asked = text.endswith("?") or _WHETHER.search(text) is not None
+    asked = text.rstrip("\"'”’)]* ").endswith("?") or _WHETHER.search(text) is not None
     return asked and not _PRESUMING.search(text)
 
 
@@ -47,13 +49,29 @@ def units(text: str) -> list[Passage]:
 
 
 def passages(text: str) -> Iterator[Passage]:
-    """Each sentence, and each two that follow one another."""
-    read = units(text)
+    """Each statement, and each two that follow one another; see `stated` for what is one."""
+    read = units(stated(text))
     yield from read
     for first, second in pairwise(read):
-        if asks_openly(first.text) and len(second.text.split()) > ANSWER_WORDS:
-            continue  # what follows a question is no answer to it, unless it is short
         yield Passage(f"{first.text} {second.text}", first.start, second.end)
+
+
+def stated(text: str) -> str:
+    """What a text says, sentence by sentence: nothing is given away by an open question.
+
+    One that is answered at once, in a few words, stays.
+    """
+    read = units(text)
+    following = [*read[1:], None]
+    return "\n\n".join(
+        unit.text
+        for unit, after in zip(read, following, strict=False)
+        if not asks_openly(unit.text) or (after is not None and _answers(after.text))
+    )
+
+
+def _answers(sentence: str) -> bool:
+    return len(sentence.split()) <= ANSWER_WORDS and _ANSWER.match(sentence) is not None
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
