@@ -35,8 +35,8 @@ def kubernetes_job(
 ) -> None:
     """Print the Secret, NetworkPolicy and Job that would run COMMAND in a cluster.
 
-    For `kubectl apply --dry-run=server -f -`, to see what the cluster says to it. Nothing here drives it. What
-    no field holds is told on standard error, and by an annotation of the Job.
+    For `kubectl apply --dry-run=server -f -`, to see what the cluster says to it. Nothing here drives it.
+    What no field holds is told on standard error, and by an annotation of the Job.
     """
     from firetrial_kit.errors import FiretrialError
     from firetrial_runner.gpus.device import Demand

@@ -5,23 +5,20 @@ started outside lives as long as the command and is the parent of all: when it d
 """
 
 import asyncio
-import os
 import shutil
 import signal
 import socket
 import subprocess
-import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from firetrial_runner.sandbox import apptainer_view as view
-from firetrial_runner.sandbox import listener, seccomp, traces
-from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
-from firetrial_runner.sandbox.identity import hand_over, uid_for
-from firetrial_runner.sandbox.port import Leftover, Limits, SandboxError, SandboxSpec, Termination
-from firetrial_runner.sandbox.proctree import ProcTree, kill_below, kill_marked
-from firetrial_runner.sandbox.scratch import scratch
-from firetrial_runner.sandbox.supervise import LocalProcess, returncode_of
+from firetrial_runner.sandbox import listener, seccomp
+from firetrial_runner.sandbox.cgroup import Cgroups
+from firetrial_runner.sandbox.jail import LocalJail, LocalSandbox
+from firetrial_runner.sandbox.port import SandboxError, SandboxSpec
+from firetrial_runner.sandbox.proctree import kill_below, kill_marked
+from firetrial_runner.sandbox.supervise import returncode_of
 
 _NAME = "apptainer"
 _PROBE = "probe"
@@ -29,13 +26,13 @@ _GATE = 'read -r go; exec "$@" < /dev/null'
 """Waits until it is under limits."""
 
 
-class ApptainerSandbox:
+class ApptainerSandbox(LocalSandbox):
     """`program` and `cgroups` are found by `create` on this machine."""
 
     def __init__(self, program: Path, image: Path, cgroups: Cgroups | None) -> None:
+        super().__init__(cgroups)
         self._program = program
         self._image = image
-        self._cgroups = cgroups
         self._limiting = cgroups is None  # by Apptainer itself, until the probe shows that it cannot
 
     @classmethod
@@ -90,76 +87,40 @@ class ApptainerSandbox:
 
     async def _try(self) -> str:
         """Run a first command; why that failed, or ""."""
-        with scratch(_PROBE) as folder:
-            workspace = Path(tempfile.mkdtemp(dir=folder))
-            key = f"{_PROBE}-{os.urandom(4).hex()}"
-            spec = SandboxSpec(key, _PROBE, ("true",), workspace, limits=Limits(wall_s=60))
-            try:
-                end = await (await self.start(spec)).wait()
-            except SandboxError as error:
-                return error.why
-        well = end.termination is Termination.EXITED and end.code == 0
-        return "" if well else end.detail or f"a first command ended with {end}"
+        try:
+            return await self._first(wall_s=60)
+        except SandboxError as error:
+            return error.why
 
-    async def start(self, spec: SandboxSpec) -> LocalProcess:
-        uid = uid_for(spec.run_key)
-        if uid is not None:
-            await asyncio.to_thread(hand_over, spec.workspace, uid)
+    def _jail(self, spec: SandboxSpec, uid: int | None) -> "_Jail":
         places = view.Places.beside(spec.workspace)
         limiting = view.limiting(spec.limits) if self._limiting else []
         held = self._cgroups is not None or self._limiting
         options = [*view.options(spec, places, uid), *limiting, str(self._image)]
         argv = [str(self._program), *options, *view.launch(spec, held=held)]
         places.profile.write_text(seccomp.docker_profile(watched=not held))
-        jail = _Jail(argv, spec, self._cgroups, places)
-        try:
-            with listener.meeting_point(places.meeting) as waiting:
-                await jail.open(waiting)
-            return LocalProcess(jail, spec.limits, spec.workspace)
-        except BaseException:
-            await asyncio.shield(asyncio.to_thread(jail.abandon))
-            raise
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
-
-    async def leftovers(self) -> list[Leftover]:
-        return traces.found(self._cgroups)
-
-    async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        return await asyncio.to_thread(traces.remove, self._cgroups, dead)
+        return _Jail(argv, spec, self._cgroups, places)
 
 
-class _Jail:
-    """One Apptainer with its control group."""
+class _Jail(LocalJail):
+    """One Apptainer."""
 
     def __init__(
         self, argv: list[str], spec: SandboxSpec, cgroups: Cgroups | None, places: view.Places
     ) -> None:
-        self._argv, self._spec, self._cgroups, self._places = argv, spec, cgroups, places
-        self._cgroup: Cgroup | None = None
-        self._popen: subprocess.Popen[bytes] | None = None
-        self._meter: Meter | None = None
+        super().__init__(spec, cgroups)
+        self._argv, self._places = argv, places
 
-    @property
-    def popen(self) -> subprocess.Popen[bytes]:
-        assert self._popen is not None  # noqa: S101 -- set by open
-        return self._popen
-
-    @property
-    def meter(self) -> Meter:
-        assert self._meter is not None  # noqa: S101 -- set by open
-        return self._meter
-
-    async def open(self, meeting: socket.socket) -> None:
+    async def open(self) -> None:
         """Start it under limits, and wait for the launcher's call from inside."""
-        self._spawn()
-        self._limit(self.popen.pid)
-        gate, self.popen.stdin = self.popen.stdin, None
-        assert gate is not None  # noqa: S101 -- a pipe
-        with gate:
-            gate.write(b"\n")
-        await self._join(meeting)
+        with listener.meeting_point(self._places.meeting) as meeting:
+            self._spawn()
+            self._hold(self.popen.pid)
+            gate, self.popen.stdin = self.popen.stdin, None
+            assert gate is not None  # noqa: S101 -- a pipe
+            with gate:
+                gate.write(b"\n")
+            await self._join(meeting)
 
     def _spawn(self) -> None:
         self._popen = subprocess.Popen(
@@ -167,27 +128,21 @@ class _Jail:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=view.environment(self._spec),
+            env=view.environment(self.spec),
             cwd="/",
             start_new_session=True,
         )
 
-    def _limit(self, pid: int) -> None:
-        limits = self._spec.limits
-        if self._cgroups is None:
-            self._meter = ProcTree(pid, limits.memory_bytes, spared=True)
-            return
+    def _hold(self, pid: int) -> None:
         try:
-            self._cgroup = self._cgroups.create(f"{self._spec.run_key}.{self._spec.lease}", limits)
-            self._cgroup.add(pid)
+            self.limit(pid)
         except OSError as e:
             why = f"the control group cannot be used: {e}"
             raise SandboxError(_NAME, why, "See which limits hold: firetrial sandbox") from e
-        self._meter = self._cgroup
 
     async def _join(self, meeting: socket.socket) -> None:
         """Let those who are the ways out answer inside. Raises SandboxError where nothing came up there."""
-        calling = asyncio.ensure_future(listener.called(meeting, max(1, len(self._spec.ways))))
+        calling = asyncio.ensure_future(listener.called(meeting, max(1, len(self.spec.ways))))
         ending = asyncio.ensure_future(returncode_of(self.popen))
         try:
             await asyncio.wait([calling, ending], return_when=asyncio.FIRST_COMPLETED)
@@ -199,9 +154,9 @@ class _Jail:
         if not found:
             why = await asyncio.to_thread(self._last_words)
             raise SandboxError(_NAME, why, "The image needs python3; `apptainer --debug` tells more")
-        for way, listening in zip(self._spec.ways.values(), found, strict=False):
+        for way, listening in zip(self.spec.ways.values(), found, strict=False):
             way.serve(listening)
-        if not self._spec.ways:
+        if not self.spec.ways:
             found[0].close()
 
     def _last_words(self) -> str:
@@ -215,7 +170,7 @@ class _Jail:
             self._cgroup.kill()
         if self.popen.poll() is None:
             kill_below(self.popen.pid)
-        kill_marked({self._spec.lease}, self._spec.run_key)
+        kill_marked({self.spec.lease}, self.spec.run_key)
 
     def status(self, returncode: int, stderr_head: bytes) -> int | str:  # noqa: ARG002 -- the port's signature
         if returncode < 0:
@@ -224,15 +179,4 @@ class _Jail:
 
     def cleanup(self) -> None:
         self._places.profile.unlink(missing_ok=True)
-        if self._cgroup is not None:
-            self._cgroup.remove()
-
-    def abandon(self) -> None:
-        """Undo an `open` that did not come to its end."""
-        if self._popen is not None:
-            self.kill()
-            self._popen.wait()
-            for pipe in (self._popen.stdin, self._popen.stdout, self._popen.stderr):
-                if pipe is not None:
-                    pipe.close()
-        self.cleanup()
+        super().cleanup()

@@ -17,26 +17,21 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from firetrial_runner.sandbox import bwrap_view as view
-from firetrial_runner.sandbox import listener, seccomp, starting, traces
-from firetrial_runner.sandbox.cgroup import Cgroup, Cgroups, Meter
-from firetrial_runner.sandbox.identity import hand_over, uid_for
+from firetrial_runner.sandbox import listener, seccomp, starting
+from firetrial_runner.sandbox.cgroup import Cgroups
+from firetrial_runner.sandbox.jail import LocalJail, LocalSandbox
 from firetrial_runner.sandbox.port import (
     HOME,
     WORKSPACE,
-    Leftover,
-    Limits,
     SandboxError,
     SandboxSpec,
-    Termination,
 )
-from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked
-from firetrial_runner.sandbox.scratch import scratch
-from firetrial_runner.sandbox.supervise import LocalProcess
+from firetrial_runner.sandbox.proctree import MARKS, kill_marked
 
 _NAME = "bubblewrap"
 _PROBE = "probe"
@@ -64,12 +59,12 @@ def find_program() -> Path | None:
         return Path(found) if found else None
 
 
-class BwrapSandbox:
+class BwrapSandbox(LocalSandbox):
     """See the module. `program` and `cgroups` are found by `create` on this machine."""
 
     def __init__(self, program: Path, cgroups: Cgroups | None) -> None:
+        super().__init__(cgroups)
         self._program = program
-        self._cgroups = cgroups
 
     @classmethod
     def create(cls) -> "BwrapSandbox":
@@ -101,58 +96,23 @@ class BwrapSandbox:
         }
 
     async def probe(self) -> None:
-        with scratch(_PROBE) as workspace:
-            key = f"{_PROBE}-{os.urandom(4).hex()}"
-            spec = SandboxSpec(key, _PROBE, ("true",), workspace, limits=Limits(wall_s=20))
-            process = await self.start(spec)
-            end = await process.wait()
-        if end.termination is not Termination.EXITED or end.code != 0:
-            raise _unavailable(end.detail or f"a first command ended with {end}")
+        if wrong := await self._first(wall_s=20):
+            raise _unavailable(wrong)
 
-    async def start(self, spec: SandboxSpec) -> LocalProcess:
-        uid = uid_for(spec.run_key)
-        if uid is not None:
-            await asyncio.to_thread(hand_over, spec.workspace, uid)
-        jail = _Jail(self._program, spec, uid, self._cgroups)
-        try:
-            await jail.open()
-            return LocalProcess(jail, spec.limits, spec.workspace)
-        except BaseException:
-            await asyncio.shield(asyncio.to_thread(jail.abandon))
-            raise
-
-    async def aclose(self) -> None:
-        """Nothing is held."""
-
-    async def leftovers(self) -> list[Leftover]:
-        return traces.found(self._cgroups)
-
-    async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        return await asyncio.to_thread(traces.remove, self._cgroups, dead)
+    def _jail(self, spec: SandboxSpec, uid: int | None) -> "_Jail":
+        return _Jail(self._program, spec, uid, self._cgroups)
 
 
-class _Jail:
-    """One bubblewrap with its control group."""
+class _Jail(LocalJail):
+    """One bubblewrap."""
 
     def __init__(self, program: Path, spec: SandboxSpec, uid: int | None, cgroups: Cgroups | None) -> None:
-        self._program, self._spec, self._uid, self._cgroups = program, spec, uid, cgroups
-        self._cgroup: Cgroup | None = None
-        self._popen: subprocess.Popen[bytes] | None = None
-        self._meter: Meter | None = None
+        super().__init__(spec, cgroups)
+        self._program, self._uid = program, uid
         self._told = -1  # bubblewrap's own account of the run, one JSON object a line
         # The end of a channel that goes inside, by which a socket comes out.
         self._inside: socket.socket | None = None
         self._root = -1  # a handle on the sandbox's process 1, with which all in it dies
-
-    @property
-    def popen(self) -> subprocess.Popen[bytes]:
-        assert self._popen is not None  # noqa: S101 -- set by open
-        return self._popen
-
-    @property
-    def meter(self) -> Meter:
-        assert self._meter is not None  # noqa: S101 -- set by open
-        return self._meter
 
     async def open(self) -> None:
         """Start bubblewrap, put it under limits, and only then let it run the command."""
@@ -170,9 +130,9 @@ class _Jail:
                 raise _unavailable(await asyncio.to_thread(self._last_words))
             try:
                 self._root = os.pidfd_open(root)
-                self._limit(root)
+                self.limit(root)
             except FileExistsError as e:
-                why = f"{self._spec.run_key} is already here, under the same lease"
+                why = f"{self.spec.run_key} is already here, under the same lease"
                 raise SandboxError(_NAME, why, "Wait for its end, or reap the lease") from e
             except OSError as e:
                 raise _unavailable(f"the control group cannot be used: {e}") from e
@@ -187,7 +147,7 @@ class _Jail:
 
     async def _join(self, outside: socket.socket) -> None:
         """Let those who are the ways out answer inside. A command that cannot be started has none."""
-        ways = self._spec.ways
+        ways = self.spec.ways
         if ways:
             found = await listener.wait_for(outside, len(ways))
             for way, listening in zip(ways.values(), found, strict=False):
@@ -195,7 +155,7 @@ class _Jail:
 
     def _spawn(self, tell: int, gate: int) -> None:
         assert self._inside is not None  # noqa: S101 -- set by open
-        fds = [os.dup(self._inside.fileno())] if self._spec.ways else []
+        fds = [os.dup(self._inside.fileno())] if self.spec.ways else []
         try:
             argv = self._argv(tell, gate, fds)
             self._popen = subprocess.Popen(
@@ -203,7 +163,7 @@ class _Jail:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                env=dict(zip(MARKS, (self._spec.run_key, self._spec.lease), strict=True)),
+                env=dict(zip(MARKS, (self.spec.run_key, self.spec.lease), strict=True)),
                 pass_fds=(tell, gate, *fds),
                 cwd="/",
             )
@@ -213,7 +173,7 @@ class _Jail:
 
     def _argv(self, tell: int, gate: int, fds: list[int]) -> list[str]:
         """The command line; options travel in a file, because the environment holds the run's token."""
-        ways = {"ports": list(self._spec.ways), "channel": fds[0]} if fds else None
+        ways = {"ports": list(self.spec.ways), "channel": fds[0]} if fds else None
 
         def file(content: bytes) -> str:
             fd = os.memfd_create("firetrial")
@@ -222,7 +182,7 @@ class _Jail:
             os.lseek(fd, 0, os.SEEK_SET)
             return str(fd)
 
-        spec, inside = self._spec, view.UID_INSIDE if self._uid is None else self._uid
+        spec, inside = self.spec, view.UID_INSIDE if self._uid is None else self._uid
         options = [*view.namespaces(self._uid), *view.system(), *view.private(spec.limits)]
         options += view.interpreter()
         options += [
@@ -249,15 +209,6 @@ class _Jail:
         arguments = file("\0".join([*options, ""]).encode())
         launch = [sys.executable, "-I", "-S", starting.LAUNCHER, settings]
         return [str(self._program), "--args", arguments, "--", *launch, *spec.argv]
-
-    def _limit(self, root: int) -> None:
-        limits = self._spec.limits
-        if self._cgroups is None:
-            self._meter = ProcTree(root, limits.memory_bytes, spared=True)
-            return
-        self._cgroup = self._cgroups.create(f"{self._spec.run_key}.{self._spec.lease}", limits)
-        self._cgroup.add(root)
-        self._meter = self._cgroup
 
     def _last_words(self) -> str:
         """What bubblewrap said before it gave up."""
@@ -290,22 +241,16 @@ class _Jail:
             if handle >= 0:
                 os.close(handle)
         self._told = self._root = -1
-        if self._cgroup is not None:
-            self._cgroup.remove()
+        super().cleanup()
 
     def abandon(self) -> None:
-        """Undo an `open` that did not come to its end."""
         if self._popen is not None:
             self.kill()
-            self._popen.wait()
             # Process 1 may not be known yet, nor know yet that it is to die with bubblewrap.
             deadline = time.monotonic() + _DYING_S
-            while kill_marked({self._spec.lease}, self._spec.run_key) and time.monotonic() < deadline:
+            while kill_marked({self.spec.lease}, self.spec.run_key) and time.monotonic() < deadline:
                 time.sleep(0.005)
-            for pipe in (self._popen.stdout, self._popen.stderr):
-                if pipe is not None:
-                    pipe.close()
-        self.cleanup()
+        super().abandon()
 
 
 def _child_pid(handle: int) -> int | None:

@@ -5,25 +5,13 @@ holds it to the limits that it can know of.
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 
-from firetrial_runner.sandbox.deadline import Deadline
 from firetrial_runner.sandbox.disk import used_bytes
 from firetrial_runner.sandbox.host import on_loopback
-from firetrial_runner.sandbox.output import Output
-from firetrial_runner.sandbox.port import (
-    Chunk,
-    Exit,
-    Leftover,
-    Limits,
-    SandboxSpec,
-    Stream,
-    Termination,
-    Usage,
-    ended,
-)
+from firetrial_runner.sandbox.port import Exit, Leftover, SandboxSpec, Stream, Termination, Usage
+from firetrial_runner.sandbox.process import HeldProcess
 
 
 class _Killed(Exception):  # noqa: N818 -- a way out, not an error
@@ -104,44 +92,17 @@ async def _not_found(inside: Inside) -> int:
     return 127
 
 
-class FakeProcess:
-    """A Process (see the port)."""
+class FakeProcess(HeldProcess):
+    """A program that is running."""
 
     def __init__(
         self, spec: SandboxSpec, env: Mapping[str, str], program: Program, running: dict[str, "FakeProcess"]
     ) -> None:
         self.spec = spec
-        self._env = env
-        self._limits: Limits = spec.limits
         self._running = running
-        self._started = time.monotonic()
-        self._cause: tuple[Termination, str] | None = None
-        self._rss = 0
-        self._output = Output(spec.limits.output_bytes, self._offset, self._over_output)
-        self._program = asyncio.create_task(self._run(program))
-        self._deadline = Deadline(self._limits.wall_s, self._late)
-        self._end = asyncio.create_task(self._supervise())
-
-    def output(self) -> AsyncIterator[Chunk]:
-        return self._output.read()
-
-    async def wait(self) -> Exit:
-        self._output.drop_unclaimed()
-        return await asyncio.shield(self._end)
-
-    async def cancel(self) -> None:
-        self.end(Termination.CANCELLED, "cancelled")
-
-    def pause(self) -> None:
-        self._deadline.pause()
-
-    def resume(self) -> None:
-        self._deadline.resume()
-
-    async def aclose(self) -> None:
-        self.end(Termination.CANCELLED, "closed")
-        self._output.drop()
-        await asyncio.shield(self._end)
+        self._rss = self._oom_kills = 0
+        super().__init__(spec.limits, spec.workspace)
+        self._program = asyncio.create_task(self._run(program, env))
 
     async def take_output(self, stream: Stream, data: bytes) -> None:
         for start in range(0, len(data), 65536):
@@ -152,50 +113,33 @@ class FakeProcess:
     def take_memory(self, size: int) -> None:
         self._rss = max(self._rss, size)
         if size > self._limits.memory_bytes:
-            self.end(Termination.OOM_KILLED, f"used more than {self._limits.memory_bytes} bytes of memory")
+            self._oom_kills = 1
             raise _Killed
 
     def end(self, termination: Termination, detail: str) -> None:
-        if not self._program.done():
-            self._cause = self._cause or (termination, detail)
-            self._program.cancel()
+        """Be killed for this cause."""
+        self._kill(termination, detail)
 
-    def _late(self) -> None:
-        self.end(Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s")
+    def _strike(self) -> None:
+        self._program.cancel()
 
-    def _over_output(self) -> None:
-        self._cause = self._cause or (
-            Termination.OUTPUT_LIMIT,
-            f"more than {self._limits.output_bytes} bytes of output",
-        )
-
-    async def _run(self, program: Program) -> int:
+    async def _run(self, program: Program, env: Mapping[str, str]) -> int:
         try:
-            return await program(Inside(self.spec, self._env, self))
+            return await program(Inside(self.spec, env, self))
         except (_Killed, asyncio.CancelledError):
-            pass
-        return 128 + 9
+            return 128 + 9
+        finally:
+            self._alive = False
 
     async def _supervise(self) -> Exit:
         await asyncio.wait([self._program])
-        self._deadline.cancel()
+        wall_s = self._died()
         status = 128 + 9 if self._program.cancelled() else self._program.result()
         self._running.pop(self.spec.run_key, None)
-        wall_s = self._offset()
         await self._output.close()
-        usage = Usage(wall_s, None, self._rss or None, self._output.delivered)
-        if self._cause is None and used_bytes(self.spec.workspace, self._limits.disk_bytes) > (
-            self._limits.disk_bytes
-        ):
-            self._cause = (
-                Termination.DISK_LIMIT,
-                f"more than {self._limits.disk_bytes} bytes in the workspace",
-            )
-        if self._cause is None:
-            return Exit(Termination.EXITED, usage, *ended(status))
-        termination, detail = self._cause
-        oom = termination is Termination.OOM_KILLED
-        return Exit(termination, usage, signal=9 if oom else None, detail=detail)
-
-    def _offset(self) -> float:
-        return time.monotonic() - self._started
+        if used_bytes(self._workspace, self._limits.disk_bytes) > self._limits.disk_bytes:
+            told = f"more than {self._limits.disk_bytes} bytes in the workspace"
+            self._cause = self._cause or (Termination.DISK_LIMIT, told)
+        return self._ended(
+            status, Usage(wall_s, None, self._rss or None, self._output.delivered, self._oom_kills)
+        )

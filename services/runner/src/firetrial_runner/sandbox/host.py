@@ -4,27 +4,27 @@ It is measured and held to its times and sizes, but it can read and write whatev
 process that takes itself out of its session and environment outlives the run.
 """
 
-import asyncio
 import contextlib
 import os
 import signal
 import socket
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from firetrial_runner.sandbox.bwrap_view import environment
-from firetrial_runner.sandbox.port import Leftover, SandboxSpec
-from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked, marked
-from firetrial_runner.sandbox.supervise import LocalProcess
+from firetrial_runner.sandbox.jail import LocalJail, LocalSandbox
+from firetrial_runner.sandbox.port import SandboxSpec
+from firetrial_runner.sandbox.proctree import MARKS, ProcTree, kill_marked
 
 
-class HostSandbox:
+class HostSandbox(LocalSandbox):
     """See the module; `unsafe_host` must be True and says that the caller knows. read_only is not mounted."""
 
     def __init__(self, *, unsafe_host: bool) -> None:
         if not unsafe_host:
             msg = "agents run on the bare host only with unsafe_host=True"
             raise ValueError(msg)
+        super().__init__(None)
 
     @property
     def name(self) -> str:
@@ -37,18 +37,11 @@ class HostSandbox:
     async def probe(self) -> None:
         """Works everywhere."""
 
-    async def start(self, spec: SandboxSpec) -> LocalProcess:
-        return LocalProcess(_Jail(spec), spec.limits, spec.workspace)
+    def _user(self, spec: SandboxSpec) -> int | None:  # noqa: ARG002 -- the runner's own, for all
+        return None
 
-    async def aclose(self) -> None:
-        """Nothing is held."""
-
-    async def leftovers(self) -> list[Leftover]:
-        return [Leftover(run, lease, f"process {pid}") for pid, run, lease in marked()]
-
-    async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        killed = await asyncio.to_thread(kill_marked, dead)
-        return [Leftover(run, lease, f"process {pid}") for pid, run, lease in killed]
+    def _jail(self, spec: SandboxSpec, uid: int | None) -> "_Jail":  # noqa: ARG002 -- as above
+        return _Jail(spec, None)
 
 
 def on_loopback(spec: SandboxSpec) -> dict[str, str]:
@@ -61,12 +54,15 @@ def on_loopback(spec: SandboxSpec) -> dict[str, str]:
     return spec.environment(at)
 
 
-class _Jail:
-    def __init__(self, spec: SandboxSpec) -> None:
-        self._spec = spec
-        env = on_loopback(spec)
+class _Jail(LocalJail):
+    async def open(self) -> None:
+        self._spawn()
+        self._meter = ProcTree(self.popen.pid, self.spec.limits.memory_bytes, spared=False)
+
+    def _spawn(self) -> None:
+        spec, env = self.spec, on_loopback(self.spec)
         marks = dict(zip(MARKS, (spec.run_key, spec.lease), strict=True))
-        self.popen = subprocess.Popen(
+        self._popen = subprocess.Popen(
             spec.argv,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -75,15 +71,11 @@ class _Jail:
             cwd=spec.workspace,
             start_new_session=True,
         )
-        self.meter = ProcTree(self.popen.pid, spec.limits.memory_bytes, spared=False)
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
-        kill_marked({self._spec.lease}, self._spec.run_key)
+        kill_marked({self.spec.lease}, self.spec.run_key)
 
     def status(self, returncode: int, stderr_head: bytes) -> int | str:  # noqa: ARG002 -- the port's signature
         return 128 - returncode if returncode < 0 else returncode
-
-    def cleanup(self) -> None:
-        """Nothing was made."""
