@@ -5,8 +5,7 @@ The Docker client blocks, so each run has two threads of its own, which end with
 
 import asyncio
 import threading
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,19 +14,14 @@ import requests
 from docker.utils.socket import STDERR, STDOUT, frames_iter
 
 from firetrial_runner.sandbox.cgroup import Sample
-from firetrial_runner.sandbox.deadline import Deadline
-from firetrial_runner.sandbox.disk import MeasureError, until_worth_measuring, used_bytes
-from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import (
-    Chunk,
     Exit,
     Limits,
     SandboxError,
     Stream,
-    Termination,
     Usage,
-    ended,
 )
+from firetrial_runner.sandbox.process import HeldProcess
 from firetrial_runner.sandbox.proctree import ProcTree
 
 T = TypeVar("T")
@@ -41,54 +35,26 @@ _NO_LIMIT = 2**63
 _REMOVED = "the container was removed from outside"
 
 
-class DockerProcess:
-    """A Process (see the port). Runs from its creation on, which needs a running event loop."""
+class DockerProcess(HeldProcess):
+    """A container that was started."""
 
     def __init__(self, container: Any, attached: Any, limits: Limits, workspace: Path) -> None:
-        self._container, self._limits, self._workspace = container, limits, workspace
-        self._started = time.monotonic()
-        self._cause: tuple[Termination, str] | None = None
-        self._alive = True
+        self._container = container
         self._cpu_s: float | None = None
         self._rss: int | None = None
         self._killing: asyncio.Task[None] | None = None
-        self._output = Output(limits.output_bytes, self._offset, self._over_output)
+        super().__init__(limits, workspace)
         self._pump = _in_thread(self._deliver, attached, asyncio.get_running_loop())
         self._waiter = _in_thread(lambda: container.wait(timeout=None)["StatusCode"])
-        self._deadline = Deadline(limits.wall_s, self._late)
-        self._end = asyncio.create_task(self._supervise())
-
-    def output(self) -> AsyncIterator[Chunk]:
-        return self._output.read()
-
-    async def wait(self) -> Exit:
-        self._output.drop_unclaimed()
-        return await asyncio.shield(self._end)
 
     async def ended(self) -> None:
         """Wait for the container's end, and leave its output to be read."""
         await asyncio.wait([self._waiter])
 
-    async def cancel(self) -> None:
-        self._kill(Termination.CANCELLED, "cancelled")
-
-    def pause(self) -> None:
-        self._deadline.pause()
-
-    def resume(self) -> None:
-        self._deadline.resume()
-
-    async def aclose(self) -> None:
-        self._kill(Termination.CANCELLED, "closed")
-        self._output.drop()
-        await asyncio.shield(self._end)
-
     async def _supervise(self) -> Exit:
         watchers = [asyncio.create_task(self._watch()), asyncio.create_task(self._watch_disk())]
         await asyncio.wait([self._waiter])
-        wall_s = self._offset()
-        self._alive = False
-        self._deadline.cancel()
+        wall_s = self._died()
         for watcher in watchers:
             watcher.cancel()
         state = await asyncio.to_thread(self._state)
@@ -111,18 +77,11 @@ class DockerProcess:
     def _exit(self, state: dict[str, Any] | str, wall_s: float) -> Exit:
         oom = isinstance(state, dict) and bool(state["OOMKilled"])
         usage = Usage(wall_s, self._cpu_s, self._rss, self._output.delivered, int(oom))
-        if self._cause is not None:
-            termination, detail = self._cause
-            return Exit(termination, usage, detail=detail)
         if isinstance(state, str):
-            return Exit(Termination.LOST, usage, detail=state)
+            return self._ended(state, usage)
         if fault := self._waiter.exception():
-            return Exit(Termination.LOST, usage, detail=f"the engine went away: {fault}")
-        code, signum = ended(self._waiter.result())
-        if oom and signum == 9:
-            detail = f"used more than {self._limits.memory_bytes} bytes of memory"
-            return Exit(Termination.OOM_KILLED, usage, code, signum, detail)
-        return Exit(Termination.EXITED, usage, code, signum)
+            return self._ended(f"the engine went away: {fault}", usage)
+        return self._ended(self._waiter.result(), usage)
 
     def _deliver(self, attached: Any, loop: asyncio.AbstractEventLoop) -> None:
         try:
@@ -153,35 +112,7 @@ class DockerProcess:
         rss = memory.get("total_rss", memory.get("anon", 0))  # cgroup version 1, version 2
         return Sample(stats["cpu_stats"]["cpu_usage"]["total_usage"] / 1e9, rss, 0)
 
-    async def _watch_disk(self) -> None:
-        limit = self._limits.disk_bytes
-        while True:
-            begun = self._offset()
-            used = limit
-            try:
-                used = await asyncio.to_thread(used_bytes, self._workspace, limit)
-                if used > limit:
-                    self._kill(Termination.DISK_LIMIT, f"more than {limit} bytes in the workspace")
-            except MeasureError as e:
-                self._kill(Termination.DISK_LIMIT, f"the workspace's size cannot be told: {e}")
-            await until_worth_measuring(self._workspace, limit - used, self._offset() - begun)
-
-    def _over_output(self) -> None:
-        self._cause = self._cause or (
-            Termination.OUTPUT_LIMIT,
-            f"more than {self._limits.output_bytes} bytes of output",
-        )
-        self._begin_killing()
-
-    def _late(self) -> None:
-        self._kill(Termination.TIMED_OUT, f"ran for {self._limits.wall_s} s")
-
-    def _kill(self, termination: Termination, detail: str) -> None:
-        if self._alive:
-            self._cause = self._cause or (termination, detail)
-            self._begin_killing()
-
-    def _begin_killing(self) -> None:
+    def _strike(self) -> None:
         if self._killing is None:
             self._killing = asyncio.create_task(self._kill_until_dead())
 
@@ -195,9 +126,6 @@ class DockerProcess:
             self._waiter.set_exception(SandboxError(NAME, "the engine does not kill", "Restart Docker"))
             self._output.drop()
             self._pump.cancel()
-
-    def _offset(self) -> float:
-        return time.monotonic() - self._started
 
 
 def _local_meter(container: Any) -> Callable[[], Sample] | None:
