@@ -84,7 +84,7 @@ def test_every_fault_is_told_at_once() -> None:
         apply(TREE, [], anchor)
 
 
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12).filter(str.strip)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
 EDITS = st.builds(
     Edit,
     st.sampled_from([node.path for node in TREE.walk()]),
