@@ -10,10 +10,8 @@ Everything is computed on counts, runs × categories, so that 100,000 runs take 
 """
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -24,6 +22,7 @@ from firetrial_analyzer.attribution import Attribution
 from firetrial_analyzer.paired import holm
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy
 from firetrial_analyzer.variance import Interval, Resampling
+from firetrial_kit import shares
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -221,10 +220,7 @@ def effective_number(by_task: Counts) -> float:
 
 def wilson(share: float, n: float, level: float = 0.95) -> Interval:
     """Wilson's score interval of a share of `n` > 0 observations."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    spread_out = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    middle, scale = share + z * z / (2 * n), 1 + z * z / n
-    return Interval(max(0.0, (middle - spread_out) / scale), min(1.0, (middle + spread_out) / scale), level)
+    return Interval(*shares.wilson(share, n, level), level)
 
 
 def _differences(
