@@ -207,14 +207,16 @@ def _answered(claim: Claim, told: Mapping[str, str] | None) -> Ruled:
 
 def _passages(source: str) -> Iterator[str]:
     """Each sentence, and each two neighbours: a claim may rest on both."""
-    for block in source.split("\n"):
+    for block in re.split(r"\n\s*\n", source):
         found = sentences(block)
         yield from found
         yield from (f"{a} {b}" for a, b in pairwise(found))
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"[a-z]+|\d+(?:\.\d+)?", flat(text)) if word not in _COMMON]
+    found = re.findall(r"[a-z]+|\d+(?:\.\d+)?", flat(text))
+    # One form for singular and plural, and for most verbs.
+    return [word[:-1] if word[-1] == "s" and len(word) > 3 else word for word in found if word not in _COMMON]
 
 
 def _item(text: str) -> str:
