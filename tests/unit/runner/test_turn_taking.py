@@ -108,6 +108,14 @@ async def test_the_next_attempt_keeps_the_turn(world: World) -> None:
     assert attempts[3] in {run.id for run in runs}
 
 
+async def test_an_attempt_that_is_told_again_takes_no_turn(world: World) -> None:
+    """As by its message, when the reaper has told of it before, and the next attempt is lost by then, too."""
+    (run,) = await submit(world, "vanish", repeats=1, at_once=1, max_attempts=3)
+    await world.deliver()
+    await world.dispatch.tell(await world.books.runs.get(run.id))
+    assert await world.books.turns.get(run.experiment_id) == Turns(passed=1)
+
+
 async def test_those_that_are_cancelled_are_passed_over(world: World) -> None:
     runs = await submit(world, repeats=4, at_once=1)
     await world.dispatch.cancel(runs[1].id)

@@ -23,11 +23,9 @@ class Turns:
         return Turns((*self.going, run_id), (*self.untold, run_id), self.passed + 1)
 
     def handed_on(self, before: str, after: str) -> Turns | None:
-        """With the attempt after one in its place; None where it has that already."""
-        if after in self.going:
-            return None
-        told = self.ended(before) or self
-        return replace(told, going=(*told.going, after), untold=(*told.untold, after))
+        """With the attempt after one in its place; None where it had that already, and may be over too."""
+        told = self.ended(before)
+        return told and replace(told, going=(*told.going, after), untold=(*told.untold, after))
 
     def told(self, run_id: str) -> Turns:
         """With a run that was put into its pool."""
