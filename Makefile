@@ -88,6 +88,9 @@ bench-trajectory: .venv/.dev  ## an agent writes 1 GiB in 350,000 lines: memory 
 bench-report: .venv/.dev  ## report on 100,000 judged runs: time, memory, an update by one run
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_report_scale.py -s
 
+chaos: .venv/.dev  ## 1,000 runs while runners, agents and sandboxes are killed: each ends once, nothing is left or paid twice
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_chaos.py -s
+
 LOCAL_MODEL := $(BIN)/python tools/local_model.py
 PAIRS ?= tests/unit/judge/data/findings_held_out.jsonl
 local-judge: .venv/.run  ## opt-in: a small model judges labelled pairs (PAIRS=…; fetches 1.1 GB once, builds 10 min, 1 s a pair)
@@ -119,4 +122,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo images test test-docker test-agents bench-gateway bench-judge bench-report bench-trajectory local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo images test test-docker test-agents bench-gateway bench-judge bench-report bench-trajectory chaos local-judge lint types imports lock-check isolated check clean

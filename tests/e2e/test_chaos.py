@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 import time
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
+from typing import Any
 
 import pytest
 from nats.js import JetStreamContext
 
+from firetrial.runner.v1.run_pb2 import Experiment
 from firetrial_client import AsyncFiretrial, make_plan
 from firetrial_client.plans import Spending
 from firetrial_kit.events import EVENTS, WORK
@@ -30,7 +32,7 @@ from firetrial_runner.records import Books
 from firetrial_runner.run import Outcome, Run, RunState
 from support import chaos, servers
 from support.agents import SORTING
-from support.chaos import AGENT, CALLS, Ledger, Slot, Storm
+from support.chaos import AGENT, Ledger, Slot, Storm
 from support.cluster import Cluster, cluster
 from support.scripted_models import ScriptedModels
 
@@ -40,6 +42,8 @@ BLOWS = RUNS // 10 if FULL else 5
 SEED = int(os.environ.get("FIRETRIAL_CHAOS_SEED") or 1)
 RUNNERS = ("runner", "runner-2", "runner-3")
 TASKS = ("t-a", "t-b")
+AGENTS = {"one": 1, "two": 2, "three": 3, "again": 2, "silent": 1}
+"""How often each asks its model; the silent one concludes nothing."""
 SLOTS, AT_ONCE, ATTEMPTS = 3, 8, 10
 CAP_USD, CALL_USD = 100.0, 0.00019
 ACK_WAIT_S = 3.0
@@ -49,40 +53,34 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ledger() -> Ledger:
     return Ledger(SORTING["right"])
 
 
-@pytest.fixture
-def models(ledger: Ledger) -> Iterator[ScriptedModels]:
-    with ScriptedModels(ledger.reply) as found:
-        yield found
-
-
-@pytest.fixture
-def system(tmp_path: Path, s3_server: servers.S3, models: ScriptedModels) -> Iterator[Cluster]:
-    """Four services, and two more runners in the same pool."""
+@pytest.fixture(scope="module")
+def system(
+    tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3, ledger: Ledger
+) -> Iterator[Cluster]:
+    """Four services, two more runners in the same pool, and the models that agents ask."""
+    folder = tmp_path_factory.mktemp("chaos")
     asyncio.run(S3Objects(s3_server.url, *s3_server.keys["admin"]).ensure_buckets())
-    (tmp_path / "tmp").mkdir()
-    gateway = tmp_path / "gateway.toml"
-    gateway.write_text(
-        f'[upstreams.scripted]\nurl = "{models.base_url}"\ndialect = "openai"\nmodels = ["small"]\n'
-        "[prices.small]\nprompt = 1\ncompletion = 10\ncached = 0.5\n"
-    )
-    environ = {
-        "FIRETRIAL_RUNNER_GATEWAY": str(gateway),
+    (folder / "tmp").mkdir()
+    runner = {
+        "FIRETRIAL_RUNNER_GATEWAY": str(folder / "gateway.toml"),
         "FIRETRIAL_RUNNER_SLOTS": str(SLOTS),
         "FIRETRIAL_ACK_WAIT": f"{ACK_WAIT_S:g}",
-        "TMPDIR": str(tmp_path / "tmp"),
+        "TMPDIR": str(folder / "tmp"),
     }
-    with (
-        servers.nats_server(tmp_path / "nats") as nats_url,
-        cluster(tmp_path, nats_url, s3_server, **environ) as found,
-    ):
-        for name in RUNNERS[1:]:
-            found.start(name)
-        yield found
+    with ScriptedModels(ledger.reply) as models, servers.nats_server(folder / "nats") as nats_url:
+        (folder / "gateway.toml").write_text(
+            f'[upstreams.scripted]\nurl = "{models.base_url}"\ndialect = "openai"\nmodels = ["small"]\n'
+            "[prices.small]\nprompt = 1\ncompletion = 10\ncached = 0.5\n"
+        )
+        with cluster(folder, nats_url, s3_server, runner) as found:
+            for name in RUNNERS[1:]:
+                found.start(name)
+            yield found
 
 
 @dataclass(slots=True)
@@ -93,16 +91,21 @@ class Look:
     js: JetStreamContext
     latest: dict[str, Run]
 
-    def over(self) -> int:
+    def now(self, experiment: str) -> list[Run]:
+        """Its runs as they are now, or were a moment ago."""
+        return [run for run in self.latest.values() if run.experiment_id == experiment]
+
+    def over(self, experiment: str) -> int:
         """Slots whose agent's part is done."""
-        return sum(run.is_over and not run.superseded for run in self.latest.values())
+        return sum(run.is_over and not run.superseded for run in self.now(experiment))
 
     async def follow(self) -> None:
         async for record in self.books.runs.watch():
             self.latest[record.run.id] = record.run
 
-    async def runs(self) -> list[Run]:
-        return [record.run for record in await self.books.find_runs(await self.books.runs.ids())]
+    async def runs(self, experiment: str) -> list[Run]:
+        records = await self.books.find_runs(await self.books.runs.ids())
+        return [record.run for record in records if record.run.experiment_id == experiment]
 
     async def stuck(self) -> list[str]:
         """What waits in a stream although nothing is to be done."""
@@ -128,47 +131,39 @@ async def looking(nats_url: str) -> AsyncIterator[Look]:
         await client.close()
 
 
-async def submit(client: AsyncFiretrial, mark: str) -> str:
-    """An experiment of so many runs; its id."""
+async def submit(
+    client: AsyncFiretrial, agents: Mapping[str, int], mark: str, *, usd: float = CAP_USD, **plan: Any
+) -> Experiment:
+    """An experiment on two tasks of agents that make so many calls; the same again is the same."""
     tasks = [
-        (
-            await client.submit_task(
-                slug,
-                question="Which sorting method is faster?",
-                instruction=f"Find out. This is {slug}",
-                ground_truth=SORTING["right"],
-            )
-        ).task.id
+        await client.submit_task(
+            slug,
+            question="Which sorting method is faster?",
+            instruction=f"Find out. This is {slug}",
+            ground_truth=SORTING["right"],
+        )
         for slug in TASKS
     ]
-    agents = [
-        (
-            await client.submit_agent(
-                name=name,
-                command=["python3", "/agent/agent.py", name, str(calls), mark],
-                files={"agent.py": AGENT.encode()},
-            )
-        ).id
-        for name, calls in CALLS.items()
+    registered = [
+        await client.submit_agent(
+            name=name,
+            command=["python3", "/agent/agent.py", name, str(calls), mark],
+            files={"agent.py": AGENT.encode()},
+        )
+        for name, calls in agents.items()
     ]
-    repeats = RUNS // len(TASKS) // len(agents)
-    plan = make_plan(
-        agents,
-        repeats=repeats,
-        wall_time=60,
-        judge="offline",
-        at_once=AT_ONCE,
-        spending=Spending(usd=CAP_USD),
+    wanted = make_plan(
+        [agent.id for agent in registered], judge="offline", spending=Spending(usd=usd), **plan
     )
-    plan.max_attempts = ATTEMPTS
-    return str((await client.submit_experiment(tasks, plan)).id)
+    wanted.max_attempts = ATTEMPTS
+    return await client.submit_experiment([answer.task.id for answer in tasks], wanted, request_id=mark)
 
 
 async def settled(look: Look) -> None:
     """Until no message waits."""
-    async with asyncio.timeout(120):
-        while stuck := await look.stuck():
-            await asyncio.sleep(0.2)
+    until = time.monotonic() + 60
+    while (stuck := await look.stuck()) and time.monotonic() < until:
+        await asyncio.sleep(0.1)
     assert stuck == []
 
 
@@ -218,11 +213,92 @@ def most_at_once(runs: list[Run]) -> int:
     return most
 
 
+async def test_cancel_ends_what_waits_and_what_runs_within_two_seconds(system: Cluster) -> None:
+    mark = f"cancel-{uuid.uuid4().hex}"
+    async with AsyncFiretrial(system.endpoints) as client, looking(system.nats_url) as look:
+        experiment = (await submit(client, {"sleepy": 1}, mark, repeats=7)).id
+        async with asyncio.timeout(30):
+            while len(chaos.agents(mark)) < SLOTS * len(RUNNERS):
+                await asyncio.sleep(0.05)
+        begun = time.monotonic()
+        await client.cancel_experiment(experiment)
+        while {run.state for run in look.now(experiment)} != {RunState.ENDED}:
+            await asyncio.sleep(0.02)
+        assert time.monotonic() - begun < 2
+        assert {run.outcome for run in await look.runs(experiment)} == {Outcome.CANCELLED}
+        assert chaos.processes(mark) == []
+        assert chaos.in_work(system.folder) == []
+        await settled(look)
+
+
+async def test_the_cap_of_an_experiment_holds_over_all_runners(system: Cluster, ledger: Ledger) -> None:
+    mark, before = f"cap-{uuid.uuid4().hex}", len(ledger.calls)
+    async with AsyncFiretrial(system.endpoints) as client, looking(system.nats_url) as look:
+        experiment = (await submit(client, {"capped": 3}, mark, repeats=6, usd=10.5 * CALL_USD)).id
+        async with asyncio.timeout(60):
+            while look.over(experiment) < 12:
+                await asyncio.sleep(0.05)
+        runs = await look.runs(experiment)
+        account = await look.books.accounts.get(experiment)
+    calls = len(ledger.calls) - before
+    # The last call's answer is held to what was left, which the scripted model does not heed.
+    assert account.spent == pytest.approx(calls * CALL_USD)
+    assert 10 <= calls <= 11
+    failed = [run.reason for run in runs if run.outcome is Outcome.AGENT_FAILED]
+    assert len(failed) >= 12 - calls // 3
+    assert all("budget was used up" in reason for reason in failed)
+    assert account.holds == {}
+
+
+async def test_an_experiment_goes_on_after_its_runners_and_pays_for_nothing_twice(
+    system: Cluster, ledger: Ledger
+) -> None:
+    """One runner ends in good order, and with it what it has in hand; the others die."""
+    mark, agents = f"resume-{uuid.uuid4().hex}", {"resumed": 3}
+    async with AsyncFiretrial(system.endpoints) as client, looking(system.nats_url) as look:
+        experiment = (await submit(client, agents, mark, repeats=12)).id
+        async with asyncio.timeout(60):
+            while look.over(experiment) < 6:
+                await asyncio.sleep(0.02)
+        system.processes["runner-2"].send_signal(signal.SIGTERM)
+        for name in ("runner", "runner-3"):
+            system.kill(name)
+        await asyncio.to_thread(servers.end, system.processes["runner-2"])
+        assert system.processes["runner-2"].returncode == 0
+        finished = {slot_of(run) for run in await look.runs(experiment) if run.is_over}
+        paid = Counter(call.slot for call in ledger.calls)
+        for name in RUNNERS:
+            await asyncio.to_thread(system.start, name)
+        assert (await submit(client, agents, mark, repeats=12)).id == experiment
+        async with asyncio.timeout(60):
+            while look.over(experiment) < 24:
+                await asyncio.sleep(0.05)
+        await submit(client, agents, mark, repeats=12)
+        await settled(look)
+        slots = by_slot(await look.runs(experiment))
+    calls = ledger.by_slot()
+    assert finished
+    assert {slot: len(calls[slot]) for slot in finished} == {slot: paid[slot] for slot in finished}
+    assert [fault for slot, runs in slots.items() for fault in chaos.call_faults(calls[slot], runs)] == []
+    lost = [run for runs in slots.values() for run in runs if run.outcome is Outcome.INFRA_FAILED]
+    assert len(lost) <= 2 * SLOTS
+    assert {runs[-1].outcome for runs in slots.values()} == {Outcome.SCORED}
+
+
 async def test_every_run_ends_once_and_leaves_nothing(system: Cluster, ledger: Ledger) -> None:
     mark, begun = f"chaos-{uuid.uuid4().hex}", time.monotonic()
+    repeats = RUNS // len(TASKS) // len(AGENTS)
     async with AsyncFiretrial(system.endpoints) as client, looking(system.nats_url) as look:
-        experiment = await submit(client, mark)
-        storm = Storm(system, RUNNERS, mark, random.Random(SEED), RUNS, look.over, ACK_WAIT_S + 1.5)  # noqa: S311 - the same blows each time
+        experiment = (await submit(client, AGENTS, mark, repeats=repeats, at_once=AT_ONCE)).id
+        storm = Storm(
+            system,
+            RUNNERS,
+            mark,
+            random.Random(SEED),  # noqa: S311 - the same blows each time
+            RUNS,
+            lambda: look.over(experiment),
+            ACK_WAIT_S + 1.5,
+        )
         raging = asyncio.create_task(storm.rage(BLOWS))
         async for report in client.watch_report(experiment, timeout=3500 if FULL else 240, appear=60):
             last = report
@@ -233,29 +309,33 @@ async def test_every_run_ends_once_and_leaves_nothing(system: Cluster, ledger: L
         assert last.complete
         assert (last.ended_runs, last.expected_runs) == (RUNS, RUNS)
         await settled(look)
-        runs = await look.runs()
+        runs = await look.runs(experiment)
         account = await look.books.accounts.get(experiment)
         turns = await look.books.turns.get(experiment)
         judged = Counter([judgement.run_id async for judgement in client.list_judgements()])
     slots, calls = by_slot(runs), ledger.by_slot()
+    paid = [call for slot in slots for call in calls[slot]]
     figures = {
         "runs": RUNS, "blows": dict(storm.struck), "attempts": len(runs), "wall_s": round(wall_s, 1),
-        "outcomes": dict(Counter(str(run.outcome) for run in runs)), "model calls": len(ledger.calls),
+        "outcomes": dict(Counter(str(run.outcome) for run in runs)), "model calls": len(paid),
         "spent": round(account.spent, 4), "most at once": most_at_once(runs),
     }  # fmt: skip
     print("\nchaos:", figures)
     check_outcomes(slots, storm.struck)
-    assert judged == Counter({run.id: 1 for run in runs if run.outcome is Outcome.SCORED})
+    ours = {run.id for run in runs}
+    assert {id_: times for id_, times in judged.items() if id_ in ours} == {
+        run.id: 1 for run in runs if run.outcome is Outcome.SCORED
+    }
     faults = [fault for slot, runs in slots.items() for fault in chaos.call_faults(calls[slot], runs)]
     assert faults == []
     for slot, attempts in slots.items():
         if attempts[-1].outcome is Outcome.SCORED:
             assert attempts[-1].usage is not None
-            assert attempts[-1].usage.model_calls == CALLS[slot[1]]
+            assert attempts[-1].usage.model_calls == AGENTS[slot[1]]
     assert (turns.going, turns.untold) == ((), ())
     assert most_at_once(runs) <= AT_ONCE
     assert account.holds == {}, "nobody keeps what the dead had set aside"
-    assert len(ledger.calls) * CALL_USD <= account.spent + 1e-9 <= CAP_USD
+    assert len(paid) * CALL_USD <= account.spent + 1e-9 <= CAP_USD
     await check_nothing_is_left(system, mark)
 
 

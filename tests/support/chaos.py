@@ -34,12 +34,12 @@ for number in range(1, calls + 1):
     print(number, answer.status, flush=True)
     if answer.status != 200:
         sys.exit(1)
+if name == "sleepy":
+    time.sleep(300)
 if name != "silent":
     open("conclusion.md", "w").write(json.loads(told)["choices"][0]["message"]["content"])
 time.sleep(0.05)
 """
-CALLS = {"one": 1, "two": 2, "three": 3, "again": 2, "silent": 1}
-"""What each agent asks its model for; the silent one concludes nothing."""
 
 Slot = tuple[str, str, int]
 """(task, agent, repeat), by their names."""
@@ -156,15 +156,18 @@ class Storm:
         self.struck["freeze"] += 1
 
     async def _kill_agent(self) -> None:
-        await self._kill_one("agent", lambda argv: argv[0] == b"python3")
+        """Something inside a sandbox: the agent, what becomes it, or process 1, whose end looks the same."""
+        await self._kill_one("agent", outside=False)
 
     async def _kill_sandbox(self) -> None:
-        await self._kill_one("sandbox", lambda argv: argv[0].endswith(b"bwrap"))
+        """What holds a sandbox."""
+        await self._kill_one("sandbox", outside=True)
 
-    async def _kill_one(self, name: str, fits: Callable[[list[bytes]], bool]) -> None:
-        """One of ours that fits, as soon as there is one."""
+    async def _kill_one(self, name: str, *, outside: bool) -> None:
+        """One of ours, as soon as there is one."""
         while self.done() < self.runs:
-            found = [pid for pid, argv in processes(self.mark) if fits(argv)]
+            ours = {pid for pid, _ in processes(self.mark)}
+            found = [pid for pid in sorted(ours) if (_parent(pid) not in ours) == outside]
             if found and _kill(self.chance.choice(found), self.mark):
                 self.struck[name] += 1
                 return
@@ -177,6 +180,16 @@ class Storm:
     async def _start(self, name: str) -> None:
         await asyncio.sleep(self.chance.uniform(0, 1))
         await asyncio.to_thread(self.system.start, name)
+
+
+def agents(mark: str) -> list[int]:
+    """The agents that run: not the sandboxes around them, nor what only begins."""
+    return [pid for pid, argv in processes(mark) if argv[0] == b"python3"]
+
+
+def in_work(folder: Path) -> list[str]:
+    """What runs have in the work folder of a cluster."""
+    return [path.name for path in (folder / "work").iterdir() if path.name not in {"runners", "gpus"}]
 
 
 def processes(mark: str) -> list[tuple[int, list[bytes]]]:
@@ -194,6 +207,13 @@ def _argv(pid: int) -> list[bytes]:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return []
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 def _kill(pid: int, mark: str) -> bool:
@@ -219,7 +239,7 @@ def traces(folder: Path, mark: str, leases: str) -> list[str]:
     work, temporary = folder / "work", folder / "tmp"
     found = [f"process {pid} {argv}" for pid, argv in processes(mark)]
     found += [f"cgroup {name}" for name in (cgroups.names() if cgroups else ()) if f".{leases}" in name]
-    found += [f"in work: {path.name}" for path in work.iterdir() if path.name not in {"runners", "gpus"}]
+    found += [f"in work: {name}" for name in in_work(folder)]
     found += [f"temporary: {path.name}" for path in temporary.iterdir()]
     for what, where in ("mount", "/proc/self/mountinfo"), ("socket", "/proc/net/unix"):
         lines = Path(where).read_text().splitlines()

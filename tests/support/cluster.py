@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,12 +19,13 @@ SERVICES = ("parser", "runner", "judge", "analyzer")
 
 @dataclass(slots=True)
 class Cluster:
-    """The processes by service name; `endpoints` is what a client is told."""
+    """The processes by service name; `endpoints` is what a client is told, `runner` what only runners are."""
 
     folder: Path
     nats_url: str
     s3: servers.S3
     environ: dict[str, str] = field(default_factory=dict)
+    runner: Mapping[str, str] = field(default_factory=dict)
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
 
@@ -62,6 +63,7 @@ class Cluster:
             "FIRETRIAL_DRAIN": "5",
             "FIRETRIAL_RUNNER_WORK_DIR": str(self.folder / "work"),
             **self.environ,
+            **(self.runner if service == "runner" else {}),
         }
         with (self.folder / f"{name}.log").open("ab") as log:
             argv = [sys.executable, "-m", f"firetrial_{service}"]
@@ -91,9 +93,16 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, nats_url: str, s3: servers.S3, **environ: str) -> Iterator[Cluster]:
+def cluster(
+    folder: Path,
+    nats_url: str,
+    s3: servers.S3,
+    runner: Mapping[str, str] | None = None,
+    /,
+    **environ: str,
+) -> Iterator[Cluster]:
     """A running cluster; each process is ended in good order, and must exit 0."""
-    found = Cluster(folder, nats_url, s3, environ)
+    found = Cluster(folder, nats_url, s3, environ, runner or {})
     try:
         for service in SERVICES:
             found.start(service)
