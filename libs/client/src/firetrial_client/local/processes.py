@@ -200,10 +200,13 @@ def services(
         common[f"FIRETRIAL_{name.upper()}_S3_SECRET_KEY"] = secret
     found = {}
     groups = {name: [name] for name in SERVICES} if split else {"host": list(SERVICES)}
+    addresses = {name: _fixed(address) for name in groups}
+    if "FIRETRIAL_TLS_CERT" not in os.environ:  # with TLS the operator says how the judge is known
+        common.setdefault("FIRETRIAL_PARSER_JUDGE_ADDRESS", addresses.get("judge") or addresses["host"])
     for name, members in groups.items():
         ports = home.run / f"{name}.json"
         ports.unlink(missing_ok=True)
-        environ = {**common, "FIRETRIAL_PORTS_FILE": str(ports), "FIRETRIAL_RPC_ADDRESS": _fixed(address)}
+        environ = {**common, "FIRETRIAL_PORTS_FILE": str(ports), "FIRETRIAL_RPC_ADDRESS": addresses[name]}
         argv = [sys.executable, "-m", "firetrial_kit.host", *members]
         found[name] = Process(name, argv, environ, home.logs / f"{name}.log", home.path)
     return found
