@@ -32,6 +32,7 @@ from firetrial_parser.publishing import Publishing
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
+from firetrial_parser.soundness.assembly import soundness
 from firetrial_parser.submitting import Submitting
 from firetrial_parser.task_rpcs import Tasking
 from firetrial_parser.tasks import Tasks
@@ -87,7 +88,8 @@ class World:
             self.papers, tasks, announcer, requests, max_paper=MAX_PAPER, max_data=MAX_DATA
         )
         self.chosen = selection(self._parts(), archive, self.papers, asker)
-        self.servicer = ParserServicer(submitting, self.papers, tasking, self.chosen)
+        self.gate = soundness(self._parts(), self.papers, asker, judge)
+        self.servicer = ParserServicer(submitting, self.papers, tasking, self.chosen, self.gate.proposals)
         self.screening, self.queued = self.chosen.consumers
         self.submitted, self.parsed = Handlers(self.papers, structlog.get_logger()).consumers(1)
 

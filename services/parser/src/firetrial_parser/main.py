@@ -19,6 +19,7 @@ from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord
 from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
+from firetrial_parser.soundness.assembly import soundness
 
 
 async def build(parts: Parts) -> Service:
@@ -41,14 +42,15 @@ async def build(parts: Parts) -> Service:
     )
     submitting = assembly.submitting(settings, parts, papers, tasking, announcer)
     chosen = selection(parts, archive, papers, asker)
-    servicer = ParserServicer(submitting, papers, tasking, chosen)
+    gate = soundness(parts, papers, asker, judge)
+    servicer = ParserServicer(submitting, papers, tasking, chosen, gate.proposals)
     add = parser_service_pb2_grpc.add_ParserServiceServicer_to_server
 
     def register(server: rpc.Server) -> None:
         server.add("firetrial.parser.v1.ParserService", add, servicer)
 
     own = Handlers(papers, parts.log).consumers(settings.parses_at_once)
-    return Service(SERVICE, register, (*own, *chosen.consumers))
+    return Service(SERVICE, register, (*own, *chosen.consumers, *gate.consumers))
 
 
 def main() -> None:

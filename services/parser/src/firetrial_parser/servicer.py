@@ -13,12 +13,14 @@ from firetrial_parser.papers import Papers
 from firetrial_parser.selection.assembly import Selection
 from firetrial_parser.selection.review_rpcs import ReviewRpcs
 from firetrial_parser.selection.screening_rpcs import ScreeningRpcs
+from firetrial_parser.soundness.proposal_rpcs import ProposalRpcs
+from firetrial_parser.soundness.proposals import Proposals
 from firetrial_parser.submitting import Submitting
 from firetrial_parser.task_rpcs import Tasking
 from firetrial_parser.wire import paper_to_wire
 
 
-class ParserServicer(ScreeningRpcs, ReviewRpcs):
+class ParserServicer(ScreeningRpcs, ReviewRpcs, ProposalRpcs):
     """firetrial.parser.v1.ParserService."""
 
     def __init__(
@@ -27,6 +29,7 @@ class ParserServicer(ScreeningRpcs, ReviewRpcs):
         papers: Papers,
         tasking: Tasking,
         selection: Selection,
+        proposals: Proposals,
     ) -> None:
         self._submitting = submitting
         self._papers = papers
@@ -34,6 +37,7 @@ class ParserServicer(ScreeningRpcs, ReviewRpcs):
         self._tasking = tasking
         self._screenings = selection.screenings
         self._reviewing = selection.reviewing
+        self._proposals = proposals
 
     async def SubmitPaper(
         self, request_iterator: AsyncIterator[pb.SubmitPaperRequest], context: Any

@@ -16,6 +16,7 @@ from firetrial_kit.objects import ObjectRef
 from firetrial_kit.references import ref_to_wire
 from firetrial_parser.rating import Difficulty, Rating
 from firetrial_parser.records import PaperRecord
+from firetrial_parser.soundness.gate_wire import gate_faults
 from firetrial_parser.source import Source
 from firetrial_parser.task import PublicTask, Truth
 from firetrial_parser.tree import Grounding, Node, NodeKind, PaperFacts, Quote, Tree
@@ -249,6 +250,7 @@ def _further_faults(plan: plan_pb2.Plan) -> Iterator[Fault]:
         yield Fault("plan.at_once", str(plan.at_once), "must not be negative; 0 means as many as fit")
     if plan.release and not _RELEASE.fullmatch(plan.release):
         yield Fault("plan.release", plan.release, f"must match {_RELEASE.pattern}, or be empty")
+    yield from gate_faults(plan)
 
 
 def _limit_faults(limits: plan_pb2.Limits) -> Iterator[Fault]:
