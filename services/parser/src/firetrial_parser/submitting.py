@@ -85,7 +85,7 @@ class Submitting:
         """Store and announce a task made elsewhere; gives its record and the experiment, or ""."""
         header = (await first(parts)).header
         plan = header.plan if header.HasField("plan") else None
-        faults = [*_task_faults(header), *size_faults("header.data_size", header.data_size, self._max_data)]
+        faults = [*task_faults(header), *size_faults("header.data_size", header.data_size, self._max_data)]
         check("the task", [*faults, *(plan_faults(plan) if plan else ())])
         with tempfile.TemporaryDirectory(prefix="firetrial-task-") as folder:
             uploaded = await spool(chunks(parts), Path(folder) / "data.tar", header.data_size)
@@ -120,7 +120,8 @@ def _paper_faults(header: pb.PaperHeader) -> Iterator[Fault]:
         yield Fault("header.request_id", header.request_id, "must be [A-Za-z0-9_-]{1,64}, or empty")
 
 
-def _task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
+def task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
+    """What is wrong with a submitted task, all of it."""
     for name, pattern in (("slug", _SLUG), ("origin", _ORIGIN)):
         value = getattr(header, name)
         if not pattern.fullmatch(value):
