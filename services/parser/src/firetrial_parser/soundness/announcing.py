@@ -25,7 +25,9 @@ class ProposalAnnouncer:
 
     async def submitted(self, record: ProposalRecord) -> None:
         """The proposal is stored, or is to be extracted, and waits to be assessed."""
-        fact = events_pb2.ProposalSubmitted(proposal_id=record.id, paper_id=record.source.paper_id)
+        fact = events_pb2.ProposalSubmitted(
+            proposal_id=record.id, paper_id=record.source.paper_id, attempt=record.attempt
+        )
         await self._tell("proposal_submitted", record, fact)
 
     async def assessed(self, record: ProposalRecord, said: Said) -> None:
@@ -45,7 +47,9 @@ class ProposalAnnouncer:
 
     async def failed(self, record: ProposalRecord) -> None:
         """It could not be extracted or assessed."""
-        fact = events_pb2.ProposalAssessFailed(proposal_id=record.id, reason=record.failure)
+        fact = events_pb2.ProposalAssessFailed(
+            proposal_id=record.id, reason=record.failure, attempt=record.attempt
+        )
         await self._tell("proposal_assess_failed", record, fact)
 
     async def _tell(self, name: str, record: ProposalRecord, payload: Message) -> None:

@@ -27,7 +27,7 @@ from firetrial.parser.v1 import proposal_pb2 as firetrial_dot_parser_dot_v1_dot_
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/events.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"\xa6\x01\n\x0ePaperSubmitted\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x32\n\x06source\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"\xc5\x01\n\x0bPaperParsed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x34\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"K\n\x10PaperParseFailed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\rexperiment_id\x18\x03 \x01(\t\"w\n\x0bTaskCreated\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04slip\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\":\n\x11ProposalSubmitted\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08paper_id\x18\x02 \x01(\t\"\xae\x01\n\x10ProposalAssessed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x34\n\x0b\x61ssessments\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x1a\n\rsupport_ratio\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x10\n\x0e_support_ratio\";\n\x14ProposalAssessFailed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"n\n\x12ScreeningSubmitted\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x31\n\x05items\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"6\n\x0eScreeningEnded\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"[\n\rPaperScreened\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x14\n\x0cscreening_id\x18\x02 \x01(\t\x12\x0f\n\x07item_id\x18\x03 \x01(\t\x12\x10\n\x08paper_id\x18\x04 \x01(\t\"\x89\x01\n\rPaperReviewed\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x08\x12\x10\n\x08paper_id\x18\x03 \x01(\t\x12\x30\n\x04tree\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07version\x18\x05 \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/events.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"\xa6\x01\n\x0ePaperSubmitted\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x32\n\x06source\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"\xc5\x01\n\x0bPaperParsed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x34\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"K\n\x10PaperParseFailed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\rexperiment_id\x18\x03 \x01(\t\"w\n\x0bTaskCreated\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04slip\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"K\n\x11ProposalSubmitted\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08paper_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"\xae\x01\n\x10ProposalAssessed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x34\n\x0b\x61ssessments\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x1a\n\rsupport_ratio\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x10\n\x0e_support_ratio\"L\n\x14ProposalAssessFailed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"n\n\x12ScreeningSubmitted\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x31\n\x05items\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"6\n\x0eScreeningEnded\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"[\n\rPaperScreened\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x14\n\x0cscreening_id\x18\x02 \x01(\t\x12\x0f\n\x07item_id\x18\x03 \x01(\t\x12\x10\n\x08paper_id\x18\x04 \x01(\t\"\x89\x01\n\rPaperReviewed\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x08\x12\x10\n\x08paper_id\x18\x03 \x01(\t\x12\x30\n\x04tree\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07version\x18\x05 \x01(\x05\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,17 +43,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TASKCREATED']._serialized_start=607
   _globals['_TASKCREATED']._serialized_end=726
   _globals['_PROPOSALSUBMITTED']._serialized_start=728
-  _globals['_PROPOSALSUBMITTED']._serialized_end=786
-  _globals['_PROPOSALASSESSED']._serialized_start=789
-  _globals['_PROPOSALASSESSED']._serialized_end=963
-  _globals['_PROPOSALASSESSFAILED']._serialized_start=965
-  _globals['_PROPOSALASSESSFAILED']._serialized_end=1024
-  _globals['_SCREENINGSUBMITTED']._serialized_start=1026
-  _globals['_SCREENINGSUBMITTED']._serialized_end=1136
-  _globals['_SCREENINGENDED']._serialized_start=1138
-  _globals['_SCREENINGENDED']._serialized_end=1192
-  _globals['_PAPERSCREENED']._serialized_start=1194
-  _globals['_PAPERSCREENED']._serialized_end=1285
-  _globals['_PAPERREVIEWED']._serialized_start=1288
-  _globals['_PAPERREVIEWED']._serialized_end=1425
+  _globals['_PROPOSALSUBMITTED']._serialized_end=803
+  _globals['_PROPOSALASSESSED']._serialized_start=806
+  _globals['_PROPOSALASSESSED']._serialized_end=980
+  _globals['_PROPOSALASSESSFAILED']._serialized_start=982
+  _globals['_PROPOSALASSESSFAILED']._serialized_end=1058
+  _globals['_SCREENINGSUBMITTED']._serialized_start=1060
+  _globals['_SCREENINGSUBMITTED']._serialized_end=1170
+  _globals['_SCREENINGENDED']._serialized_start=1172
+  _globals['_SCREENINGENDED']._serialized_end=1226
+  _globals['_PAPERSCREENED']._serialized_start=1228
+  _globals['_PAPERSCREENED']._serialized_end=1319
+  _globals['_PAPERREVIEWED']._serialized_start=1322
+  _globals['_PAPERREVIEWED']._serialized_end=1459
 # @@protoc_insertion_point(module_scope)

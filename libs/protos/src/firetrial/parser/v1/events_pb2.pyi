@@ -162,18 +162,22 @@ class ProposalSubmitted(_message.Message):
 
     PROPOSAL_ID_FIELD_NUMBER: _builtins.int
     PAPER_ID_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
     proposal_id: _builtins.str
     paper_id: _builtins.str
     """Which paper it is to be extracted from; empty where its parts were submitted."""
+    attempt: _builtins.int
+    """1-based; grows when one that failed is submitted again."""
     def __init__(
         self,
         *,
         proposal_id: _builtins.str = ...,
         paper_id: _builtins.str = ...,
+        attempt: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["paper_id", b"paper_id", "proposal_id", b"proposal_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "paper_id", b"paper_id", "proposal_id", b"proposal_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -226,17 +230,20 @@ class ProposalAssessFailed(_message.Message):
 
     PROPOSAL_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
     proposal_id: _builtins.str
     reason: _builtins.str
+    attempt: _builtins.int
     def __init__(
         self,
         *,
         proposal_id: _builtins.str = ...,
         reason: _builtins.str = ...,
+        attempt: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["proposal_id", b"proposal_id", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "proposal_id", b"proposal_id", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
