@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.s3 import S3Objects
 from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.sandbox.port import Termination
-from support.escapes import Attempt
+from support.escapes import Attempt, Together
 from support.escapes.archives import ARCHIVES, oddities
 from support.escapes.bombs import BOMBS
 from support.escapes.lab import Lab, lab
@@ -30,13 +32,48 @@ KINDS = [
 ]
 
 
+PLAIN = tuple(attempt for attempt in CATALOGUE if attempt.is_plain)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def together(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, list[str]]:
+    """What was said of each plain attempt: all of them are one run, because a run takes its time."""
+
+    async def conduct() -> list[str]:
+        async with lab(request.param, tmp_path_factory.mktemp("together")) as found:
+            attempt = Together("together", "all", limits={"wall": 120}, attempts=PLAIN)
+            (run,) = await found.conduct(await found.submit(attempt))
+            assert run.state is RunState.CONCLUDED, run.reason
+            assert await found.harmed() == []
+            return [str(step["text"]) for step in await found.steps(run) if step["kind"] == "output"]
+
+    said: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in asyncio.run(conduct()):
+        lines.append(line)
+        if name := re.fullmatch(r"([\w-]+): held \d+", line):
+            said[name[1]], lines = lines, []
+    return said
+
+
+@pytest.mark.parametrize("attempt", PLAIN, ids=lambda attempt: attempt.name)
+def test_it_is_refused_too(together: dict[str, list[str]], attempt: Attempt) -> None:
+    told = together[attempt.name]
+    assert not any(line.startswith("GOT IN") for line in told), told
+    assert told[-1] == f"{attempt.name}: held {len(attempt.lines)}", told
+
+
 @pytest.fixture(params=KINDS)
 async def found(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Lab]:
     async with lab(request.param, tmp_path) as found:
         yield found
 
 
-@pytest.mark.parametrize("attempt", CATALOGUE, ids=lambda attempt: attempt.name)
+@pytest.mark.parametrize(
+    "attempt", [attempt for attempt in CATALOGUE if not attempt.is_plain], ids=lambda attempt: attempt.name
+)
 async def test_it_is_refused(found: Lab, attempt: Attempt) -> None:
     runs = [await found.submit(attempt)]
     if attempt.beside_others:

@@ -1,14 +1,16 @@
-"""Real sandboxes hold: what a hostile command tries inside, and what is left of it outside."""
+"""Real sandboxes by themselves: what a command has inside, and to what it is held.
+
+What hostile agents try is in support/escapes, each attempt through the whole runner.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
-import socket
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -76,70 +78,12 @@ def of_host(mark: str) -> list[str]:
     return found
 
 
-@pytest.fixture
-def listener() -> Iterator[int]:
-    """A port of the host that answers."""
-    with socket.socket() as server:
-        server.bind(("0.0.0.0", 0))
-        server.listen()
-        yield server.getsockname()[1]
-
-
-async def test_what_is_refused(rig: Rig, workspace: Path, tmp_path: Path, listener: int) -> None:
-    (tmp_path / "secret").write_text("of the host")
-    (tmp_path / "secret").chmod(0o644)
-    results = await tried(
-        rig,
-        workspace,
-        f"""
-        host file: open({str(tmp_path / "secret")!r})
-        shadow: open('/etc/shadow')
-        root's home: os.listdir('/root/.ssh')
-        write root: open('/x', 'w')
-        write usr: open('/usr/x', 'w')
-        write etc: open('/etc/x', 'w')
-        write dev: open('/dev/x', 'w')
-        write sysctl: open('/proc/sys/kernel/core_pattern', 'w')
-        sysrq: open('/proc/sysrq-trigger', 'w')
-        memory of init: open('/proc/1/mem', 'rb').read(1)
-        network by address: socket.create_connection(('127.0.0.1', {listener}), 2)
-        network outside: socket.create_connection(('192.0.2.1', 80), 2)
-        cloud metadata: socket.create_connection(('169.254.169.254', 80), 2)
-        network by IPv6: socket.create_connection(('::1', {listener}), 2)
-        network by name: socket.getaddrinfo('example.org', 80)
-        hypervisor: socket.socket(40, socket.SOCK_STREAM)
-        kernel crypto: socket.socket(38, socket.SOCK_SEQPACKET)
-        raw socket: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
-        docker socket: socket.socket(socket.AF_UNIX).connect('/var/run/docker.sock')
-        become root: os.setuid(0)
-        new groups: os.setgroups([0])
-        mount: call(libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))
-        unmount: call(libc.umount2(b'/proc', 0))
-        new namespaces: call(libc.unshare(0x10000000))
-        mount namespace: call(libc.unshare(0x00020000))
-        chroot: os.chroot('/tmp')
-        device: os.mknod('/workspace/disk', 0o60600, os.makedev(8, 0))
-        hostname: socket.sethostname('x')
-        clock: call(libc.settimeofday(b'0' * 16, None))
-        kernel module: call(libc.syscall(175, b'', 0, b''))
-        bpf: call(libc.syscall(321, 0, b'0' * 100, 100))
-        keyring: call(libc.syscall(250, 0, -1, 1, 0, 0))
-        perf: call(libc.syscall(298, b'0' * 112, 0, -1, -1, 0))
-        reboot: call(libc.reboot(0x01234567))
-        swap: call(libc.swapoff(b'/x'))
-        file handles: call(libc.syscall(304, -100, b'0' * 20, 0))
-        priority: os.nice(-5)
-        """,
-    )
-    assert {name: told for name, told in results.items() if told == "did it"} == {}
-    assert len(results) == 37, results
-
-
 async def test_what_is_allowed(rig: Rig, workspace: Path) -> None:
     results = await tried(
         rig,
         workspace,
         """
+        own place: (os.getcwd(), os.listdir()) == ('/workspace', []) or 1 / 0
         workspace: open('/workspace/x', 'w').write('x')
         tmp: open('/tmp/x', 'w').write('x')
         home: open(os.path.expanduser('~/x'), 'w').write('x')
@@ -153,29 +97,6 @@ async def test_what_is_allowed(rig: Rig, workspace: Path) -> None:
         """,
     )
     assert set(results.values()) == {"did it"}, results
-
-
-async def test_no_rights_at_all(rig: Rig, workspace: Path) -> None:
-    told, _ = await run(rig, workspace, "print(open('/proc/self/status').read())")
-    status = dict(line.split(":\t", 1) for line in told.splitlines() if ":\t" in line)
-    for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-        assert int(status[name], 16) == 0, name
-    assert status["NoNewPrivs"] == "1"
-    assert status["Seccomp"] == "2"
-    assert "0" not in status["Uid"].split()
-    assert "0" not in status["Groups"].split()
-
-
-async def test_only_the_loopback_and_nothing_of_the_host_is_seen(rig: Rig, workspace: Path) -> None:
-    source = """
-import os
-print(sorted(line.split(':')[0].strip() for line in open('/proc/net/dev').readlines()[2:]))
-print(len([name for name in os.listdir('/proc') if name.isdigit()]) < 10)
-print(os.uname().nodename)
-print(sorted(os.listdir('/workspace')), os.getcwd())
-"""
-    told, _ = await run(rig, workspace, source)
-    assert told.splitlines() == ["['lo']", "True", "sandbox", "[] /workspace"]
 
 
 async def test_the_environment_is_clean(rig: Rig, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,16 +146,15 @@ if os.fork() == 0:
         os.execvp('sleep', ['sleep', '{mark}'])
     os._exit(0)
 os.wait()
-{then}
+time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("how", ["exits", "times out", "is cancelled"])
+@pytest.mark.parametrize("how", ["times out", "is cancelled"])
 async def test_what_a_command_left_running_dies_with_it(rig: Rig, workspace: Path, how: str) -> None:
     mark = f"1{uuid.uuid4().int % 10**12:012}"
-    then = "time.sleep(0.3)" if how == "exits" else "time.sleep(60)"
     limits = Limits(wall_s=0.8 if how == "times out" else 30)
-    source = DAEMONS.format(mark=mark, then=then)
+    source = DAEMONS.format(mark=mark)
     process = await rig.sandbox.start(rig.spec(source, workspace, limits=limits))
     deadline = time.monotonic() + 5
     while not any(line.startswith("sleep\0") for line in of_host(mark)) and time.monotonic() < deadline:
@@ -243,8 +163,7 @@ async def test_what_a_command_left_running_dies_with_it(rig: Rig, workspace: Pat
     if how == "is cancelled":
         await process.cancel()
     end = await process.wait()
-    wanted = {"exits": Termination.EXITED, "times out": Termination.TIMED_OUT}
-    assert end.termination is wanted.get(how, Termination.CANCELLED)
+    assert end.termination is (Termination.TIMED_OUT if how == "times out" else Termination.CANCELLED)
     assert of_host(mark) == []
 
 
@@ -264,14 +183,6 @@ print(count)
     told, end = await run(rig, workspace, source, limits=Limits(wall_s=20, processes=40))
     assert (end.termination, end.code) == (Termination.EXITED, 0)
     assert 20 < int(told) < 45
-
-
-async def test_a_fork_bomb_that_never_stops(rig: Rig, workspace: Path) -> None:
-    source = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
-    begun = time.monotonic()
-    _, end = await run(rig, workspace, source, limits=Limits(wall_s=2, processes=50))
-    assert end.termination is Termination.TIMED_OUT
-    assert time.monotonic() - begun < 15
 
 
 async def test_a_child_that_takes_all_memory_costs_only_itself(rig: Rig, workspace: Path) -> None:
@@ -330,13 +241,6 @@ except OSError as e:
     told, _ = await run(rig, workspace, source, limits=Limits(wall_s=30, open_files=64))
     number, count = map(int, told.split())
     assert (number, 40 < count < 64) == (24, True)
-
-
-async def test_a_tree_too_deep_to_be_measured(rig: Rig, workspace: Path) -> None:
-    source = "import os, time\nfor _ in range(100): os.mkdir('d' * 200); os.chdir('d' * 200)\ntime.sleep(30)"
-    _, end = await run(rig, workspace, source)
-    assert end.termination is Termination.DISK_LIMIT
-    assert "cannot be told" in end.detail
 
 
 async def test_a_gigabyte_without_a_newline_is_cut_in_little_memory(rig: Rig, workspace: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firetrial_runner.run import Outcome
@@ -37,13 +37,35 @@ class Attempt:
     network: Mapping[str, Any] = field(default_factory=dict)
     beside_others: bool = False
     """Another run goes on beside it and must not be disturbed."""
+    alone: bool = False
+    """Others would leave something that it looks for."""
     says: str = ""
     """Part of the run's conclusion, where that is another."""
 
     @property
     def program(self) -> str:
-        tried = "".join(f"refused(lambda: {line})\n" for line in self.lines)
-        return f"from hostile import *\n{self.source}\n{tried}conclude()\n"
+        return f"from hostile import *\n{self.source}\n{self._tried}conclude()\n"
+
+    @property
+    def _tried(self) -> str:
+        return "".join(f"refused(lambda: {line})\n" for line in self.lines)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is lines alone, so that others may be tried in the same run."""
+        return replace(self, name="", what="", lines=()) == Attempt("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Attempt):
+    """Plain attempts, one after another in one run, which says how many lines of each were refused."""
+
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def program(self) -> str:
+        tried = "".join(f"{each._tried}told({each.name!r})\n" for each in self.attempts)
+        return f"from hostile import *\n{tried}conclude()\n"
 
 
 def lines(text: str) -> tuple[str, ...]:

@@ -68,6 +68,13 @@ def in_child(tried):
     return "a child got in"
 
 
+def told(name):
+    """How many lines of one attempt were refused, and none of the next."""
+    global held
+    print(f"{name}: held {held}", flush=True)
+    held = 0
+
+
 def conclude():
     if not os.path.lexists("conclusion.md"):
         with open("conclusion.md", "w") as file:

@@ -56,6 +56,7 @@ READING = (
         must(not any(T['hint'].encode() in read(p) for p in glob.glob('/proc/[0-9]*/cmdline')))
         must(not any(b'REAL_KEY' in read(p) for p in glob.glob('/proc/self/environ')))
         must(len([n for n in os.listdir('/proc') if n.isdigit()]) < 8)
+        must(os.uname().nodename == 'sandbox')
         read('/proc/1/mem')
         must(b'REAL_KEY' not in read('/proc/1/environ') and T['hint'].encode() not in read('/proc/1/environ'))
         os.readlink('/proc/1/exe') and os.listdir('/proc/1/root/' + T['work_dir'])
@@ -65,7 +66,7 @@ READING = (
         must(all(stat.S_ISFIFO(os.fstat(n).st_mode) for n in (1, 2)))
         os.readlink('/proc/self/fd/0') == '/dev/null' and must(True)
         must(not [f for f in glob.glob('/proc/*/fd/*') if os.readlink(f).startswith(('socket:', '/')) and os.readlink(f) != '/dev/null'])
-    """)),
+    """), alone=True),
     Attempt("shared-memory", "segments and queues of the host", lines("""
         must(len(open('/proc/sysvipc/shm').readlines()) == 1)
         check(libc.shmget(T['shm'], 1, 0))
@@ -83,6 +84,7 @@ READING = (
         read('/dev/fuse')
         read('/dev/kvm')
         os.mknod('/workspace/mem', 0o60600, os.makedev(1, 1))
+        os.mknod('/workspace/disk', 0o60600, os.makedev(8, 0))
         os.mknod('/workspace/tty', 0o20600, os.makedev(5, 0))
     """)),
     Attempt("kernel-log", "the kernel's messages and symbols", lines("""
@@ -91,6 +93,7 @@ READING = (
     """)),
     Attempt("keyrings", "keys that the kernel keeps for the runner", lines("""
         syscall(250, 0, -3, 0)
+        syscall(250, 0, -1, 1, 0, 0)
         syscall(249, b'user', b'firetrial', None, -3)
         syscall(248, b'user', b'x', b'y', 1, -3)
     """)),
