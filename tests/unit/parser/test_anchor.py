@@ -65,7 +65,7 @@ def test_a_copied_passage_is_found_whatever_it_is_made_of(passage: str, before: 
 
 def test_a_hostile_page_is_searched_in_time() -> None:
     page = "noise grows " * 100_000
-    started = time.monotonic()
+    started = time.process_time()
     locate("noise grows " * 300 + "and grows no more " + "noise grows " * 300, (page,))
     locate("grows noise and " * 2_000, (page,))
-    assert time.monotonic() - started < 3
+    assert time.process_time() - started < 3

@@ -87,10 +87,10 @@ def test_a_page_without_text_is_refused(page: str) -> None:
     ],
 )
 def test_hostile_pages_are_read_in_time(page: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with suppress(FiretrialError):
         read_html(page.encode())
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 SOUP = [

@@ -16,7 +16,6 @@ def test_the_format_decides_the_reader() -> None:
     assert read_document(sample(), "x.pdf").format == "pdf"
     assert read_document(PAGE.encode(), "x.html").format == "html"
     assert read_document(TEXT.encode(), "x.md").format == "markdown"
-    assert read_document(b'{"root": {}}', "x.json").pages == ('{"root": {}}',)
     assert read_document(b"Title\n\nText.", "x.txt").format == "text"
 
 

@@ -48,6 +48,26 @@ def venue_and_year(text: str) -> tuple[str, int]:
     return "", _stamped(text)
 
 
+_STYLE = re.compile(r"\\(?:usepackage|documentclass)\s*(?:\[[^\]]{0,300}\])?\s*\{([^{}]{1,200})\}")
+_IN_STYLE = re.compile(
+    r"(?i)\b(iclr|neurips|nips|icml|colm|tmlr|jmlr|tacl|naacl|emnlp|acl|aaai|cvpr)[_-]?(20\d\d|\d\d)?(?=[_\-\b]|conf|$)"
+)
+
+
+def style_venue(preamble: str) -> tuple[str, int]:
+    """The venue and year that a LaTeX source's style files are made for; ("", 0) where they name none."""
+    for names in _STYLE.findall(preamble):
+        for name in names.split(","):
+            match = _IN_STYLE.search(name.strip())
+            if match is not None:
+                venue = next(
+                    v for v, pattern in _VENUES.items() if re.search(rf"(?i)\b{match[1]}\b", pattern)
+                )
+                year = int(match[2]) if match[2] else 0
+                return venue, year + 2000 * (0 < year < 100)
+    return "", 0
+
+
 def _stamped(text: str) -> int:
     match = _DATED.search(text)
     return int(match[1]) if match else 0

@@ -13,7 +13,8 @@ _TOKEN = re.compile(r"\\([A-Za-z@]+)\*?[ \t]*\n?[ \t]*|\\(.)|([{}$~])|(``|''|---
 _NAME = re.compile(r"(?:[A-Za-z@]+|.)?", re.DOTALL)
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BRACKET = re.compile(r"\\.|[{}\]]", re.DOTALL)
-_OPTIONAL = 2_000  # characters of an argument in square brackets
+_SPACE = re.compile(r"\s*\[[^\[\]]{0,40}\]")  # after a line break
+_OPTIONAL = 500  # characters of an argument in square brackets
 
 
 def argument(source: str, at: int) -> tuple[str, int]:
@@ -127,7 +128,8 @@ def _sign(sign: str, source: str, at: int, depth: int) -> tuple[str, int]:
     ):
         return _accented(ACCENTS[sign], source, at, depth)
     if sign == "\\":
-        return " ", optional(source, at)[1]
+        space = _SPACE.match(source, at)
+        return " ", space.end() if space else at
     if sign in "()[],;:!/ @-":
         return {",": " ", ";": " ", ":": " ", " ": " "}.get(sign, ""), at
     return sign, at
