@@ -16,6 +16,8 @@ from firetrial_runner import keys
 from firetrial_runner import run as runs
 from firetrial_runner.announce import Announcer
 from firetrial_runner.execution import patiently
+from firetrial_runner.gating import gate
+from firetrial_runner.gating.gatekeeper import Gatekeeper
 from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.grip import Grip
@@ -28,6 +30,8 @@ from firetrial_runner.wire import cost_cap, result_to_domain, result_to_json
 
 _IN_USE_S, _LACKING_S = 5.0, 15.0
 """Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them."""
+_ASSESSED_S = 2.0
+"""Seconds after which a run is looked at again whose proposal is not assessed yet."""
 _CANCELLED_S = 1.0
 """Seconds that a cancelled attempt has to end with what it has; it is cut off then, wherever it is."""
 Attempt = Callable[[Run, Grip], Awaitable[Yield]]
@@ -72,7 +76,7 @@ class Dispatch:
             if await self.recover(run.id, "its runner stopped") is None:
                 raise self._busy(run)
         else:
-            await self._equip(run)
+            await self._admit(record)
 
     async def request(self, run: Run, slip: str) -> None:
         """Queue a run, unless it is there, and announce it, unless it is to wait for its turn."""
@@ -164,6 +168,19 @@ class Dispatch:
             if error.reason not in {Reason.NOT_FOUND, Reason.CORRUPT}:
                 raise
         return None
+
+    async def _admit(self, record: RunRecord) -> None:
+        """Run it, once its proposal has passed the plan's gate; one that does not ends it unstarted."""
+        ruling, now = await Gatekeeper(self.books, self.objects).ruling(record), self.clock.now()
+        if ruling.waits_for:
+            await self.books.change_run(record.run.id, lambda run: runs.waits(run, ruling.waits_for))
+            raise WaitsError(record.run, ruling.waits_for, _ASSESSED_S)
+        if ruling.outcome is None:
+            await self._equip(record.run)
+            return
+        ended = await self.books.change_run(record.run.id, lambda run: gate.ended(run, now, ruling))
+        if ended.run.is_over:
+            await self.tell(ended)
 
     async def _equip(self, run: Run) -> None:
         """Give it the GPUs that it asks for, until it is over."""

@@ -26,6 +26,8 @@ from firetrial_runner.experiment import (
     is_id,
     request_faults,
 )
+from firetrial_runner.gating.gate_wire import gate_to_domain
+from firetrial_runner.gating.gatekeeper import Gatekeeper
 from firetrial_runner.importing.imported import Imported, is_elsewhere
 from firetrial_runner.needs import Needs
 from firetrial_runner.records import Books, RunRecord
@@ -58,6 +60,7 @@ class Experiments:
         faults = [*request_faults(request_id, task_ids, wanted), *wanted.faults(known, self.most)]
         check("the experiment", faults)
         await self.see_tasks(task_ids)
+        await self._check_gate(plan, task_ids)
         await self._check_needs(wanted, task_ids)
         told = plan.SerializeToString(deterministic=True)
         runs = len(task_ids) * len(wanted.agents) * wanted.repeats
@@ -78,6 +81,7 @@ class Experiments:
         plan = plan_to_domain(slip.plan)
         known = await self._runnable()
         check("the plan", [*request_faults("", (task_id,), plan), *plan.faults(known, self.most)])
+        await self._check_gate(slip.plan, (task_id,))
         await self._check_needs(plan, (task_id,))
         await self._open(slip)
 
@@ -212,6 +216,11 @@ class Experiments:
     def _first(self, experiment: Experiment) -> list[Run]:
         plan = experiment_plan(experiment)
         return expand(experiment.id, experiment.task_ids, plan, experiment.submitted_at)
+
+    async def _check_gate(self, plan: plan_pb2.Plan, task_ids: tuple[str, ...]) -> None:
+        """Raises INVALID where the plan's gate lets nobody through, whatever is said of the proposals."""
+        keeper = Gatekeeper(self.books, self.objects)
+        await keeper.check(gate_to_domain(plan), tuple(plan.agents), task_ids)
 
     async def _check_needs(self, plan: Plan, task_ids: Iterable[str]) -> None:
         """Raises PRECONDITION with all that is missing here for the runs."""

@@ -20,6 +20,7 @@ from firetrial_runner.announce import Announcer
 from firetrial_runner.dispatch import Dispatch, WaitsError
 from firetrial_runner.experiment import is_id
 from firetrial_runner.experiments import Experiments
+from firetrial_runner.gating.handlers import GateHandlers
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import RunState
 from firetrial_runner.wire import run_to_domain, slip_to_domain
@@ -67,6 +68,7 @@ class Handlers:
                 self.dropped,
                 concurrency=8,
             ),
+            *GateHandlers(self._books, self.dropped).consumers(),
         ]
 
     async def work(self, message: Received) -> None:

@@ -9,6 +9,11 @@ def task(task_id: str) -> str:
     return f"tasks/{task_id}/task.json"
 
 
+def proposal(proposal_id: str) -> str:
+    """The mark that the parser sets of a proposal."""
+    return f"proposals/{proposal_id}.json"
+
+
 def bundle(agent_id: str) -> str:
     return f"agents/{agent_id}/bundle.tar"
 

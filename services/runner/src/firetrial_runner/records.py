@@ -1,4 +1,4 @@
-"""What the runner keeps in its state: agents, experiments and what they spend, runs."""
+"""What the runner keeps in its state: agents, experiments and what they spend, proposals, runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from firetrial_kit.state import State
 from firetrial_runner.agent import Agent
 from firetrial_runner.experiment import Experiment
 from firetrial_runner.gateway.account import Account
+from firetrial_runner.gating.gate import Proposal
 from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.run import Run
 from firetrial_runner.turns import Turns
@@ -35,6 +36,7 @@ class Books:
         self.accounts: Records[Account] = Records(state, "account", Account)
         self.offers: Records[Offers] = Records(state, "offers", Offers)
         self.turns: Records[Turns] = Records(state, "turns", Turns)
+        self.proposals: Records[Proposal] = Records(state, "proposal", Proposal)
         self.runs: Records[RunRecord] = Records(state, "run", RunRecord)
 
     async def change_run(self, run_id: str, change: Callable[[Run], Run | None]) -> RunRecord:

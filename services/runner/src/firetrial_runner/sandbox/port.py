@@ -41,6 +41,7 @@ class Termination(StrEnum):
     CANCELLED = "cancelled"
     OUTPUT_LIMIT = "output_limit"
     DISK_LIMIT = "disk_limit"
+    GATE = "gate"  # it was never started: its proposal did not pass
     LOST = "lost"  # the sandbox failed or vanished: not the command's doing
 
 

@@ -1,0 +1,1 @@
+"""The gate of a plan: no run starts whose proposal was judged low."""
