@@ -22,7 +22,6 @@ from firetrial_parser.announcing import Announcer
 from firetrial_parser.archive import Archive
 from firetrial_parser.asking import Asker
 from firetrial_parser.entailment import Entails
-from firetrial_parser.extraction import OpenModel
 from firetrial_parser.handlers import Handlers
 from firetrial_parser.leaks.checking import LeakChecker
 from firetrial_parser.making import Making
@@ -36,6 +35,7 @@ from firetrial_parser.soundness.assembly import soundness
 from firetrial_parser.submitting import Submitting
 from firetrial_parser.task_rpcs import Tasking
 from firetrial_parser.tasks import Tasks
+from firetrial_parser.trees import Trees
 from unit.parser.study import TEXT
 
 P = TypeVar("P", bound=Message)
@@ -48,7 +48,6 @@ class World:
 
     def __init__(
         self,
-        open_model: OpenModel | None = None,
         judge: Entails | None = None,
         asker: Asker | None = None,
     ) -> None:
@@ -57,11 +56,10 @@ class World:
         self.clock = ManualClock()
         self.everything = InMemoryObjects()
         self.objects = InMemoryObjects(GRANTS["parser"], sharing=self.everything)
-        self.start(open_model, judge, asker)
+        self.start(judge, asker)
 
     def start(
         self,
-        open_model: OpenModel | None = None,
         judge: Entails | None = None,
         asker: Asker | None = None,
     ) -> None:
@@ -81,7 +79,7 @@ class World:
             announcer=announcer,
             clock=self.clock,
             metrics=metrics,
-            open_model=open_model,
+            trees=Trees(asker, judge=judge),
         )
         requests = Records(self.state, "request", RequestRecord)
         submitting = Submitting(

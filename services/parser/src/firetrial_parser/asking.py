@@ -7,6 +7,7 @@ and agents and are hostile: each request fences them with a marker that no write
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -110,8 +111,8 @@ class Asker:
     ) -> Answered:
         """Ask about titled texts; where `check` finds faults, ask again with them named.
 
-        Gives the answer with the fewest faults, the latest of several. Raises the client's ModelErrors and
-        what the meter raises; `bill` holds what was spent also then.
+        `check` runs in a thread. Gives the answer with the fewest faults, the latest of several. Raises the
+        client's ModelErrors and what the meter raises; `bill` holds what was spent also then.
         """
         best: Answered | None = None
         said: tuple[str, str] | None = None
@@ -122,7 +123,7 @@ class Asker:
                 if best is None:
                     raise
                 break  # it was asked for a better one, and gave none at all
-            answered = Answered(value, tuple(check(value)))
+            answered = Answered(value, tuple(await asyncio.to_thread(check, value)))
             if best is None or len(answered.faults) <= len(best.faults):
                 best = answered
             before, said = said, (json.dumps(value, ensure_ascii=False), _named(answered.faults))

@@ -1,12 +1,10 @@
 # ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it, so that the CLI starts fast
-"""Commands of the parser: `parse` and `import firebench`. Both work without a server."""
+"""Commands of the parser. All work without a server."""
 
 from __future__ import annotations
 
 import json
-import os
 import tempfile
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,111 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from firetrial_parser.tree_cli import parse, trees
+
 if TYPE_CHECKING:
-    from firetrial_kit.errors import Fault
-    from firetrial_parser.document import Document
     from firetrial_parser.firebench import ImportedTask
-    from firetrial_parser.tree import Node
 
-WIDTH = 96
 ORIGIN = "firebench"
-
-
-@click.command("parse")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--offline", is_flag=True, help="Read the tree off the document's structure, without a model.")
-@click.option("--model", default="", help="Model that extracts the tree, at an OpenAI-compatible endpoint.")
-@click.option("--base-url", default="", help="The endpoint; its key is taken from OPENAI_API_KEY.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of an outline.")
-def parse(file: Path, *, offline: bool, model: str, base_url: str, as_json: bool) -> None:
-    """Read a paper (PDF, Markdown, text) into sections, captions and a research-problem tree."""
-    import asyncio
-
-    if offline and (model or base_url):
-        raise click.UsageError("--offline takes no --model and no --base-url")
-    if base_url and not model:
-        raise click.UsageError("--base-url needs --model")
-    document, tree, faults = asyncio.run(_parsed(file, model, base_url))
-    if as_json:
-        click.echo(json.dumps(_report(document, tree, faults), ensure_ascii=False))
-    else:
-        click.echo("\n".join(_outline(document, tree, faults)))
-
-
-async def _parsed(file: Path, model: str, base_url: str) -> tuple[Document, Node, list[Fault]]:
-    from firetrial_parser.outlining import build_tree
-    from firetrial_parser.reading import load, read_apart
-    from firetrial_parser.validation import validate
-
-    document = await read_apart(load(file), file.name)
-    if not model:
-        tree = build_tree(document)
-        return document, tree, validate(tree, document)
-    from firetrial_parser.extraction import extract_tree, open_extractor
-
-    async with open_extractor(model, base_url, os.environ.get("OPENAI_API_KEY", "")) as client:
-        extracted = await extract_tree(document, client)
-    return document, extracted.tree, list(extracted.faults)
-
-
-def _report(document: Document, tree: Node, faults: list[Fault]) -> dict[str, Any]:
-    return {
-        "paper": {
-            "sha256": document.sha256,
-            "format": document.format,
-            "title": document.title,
-            "authors": list(document.authors),
-            "abstract": document.abstract,
-            "arxiv_id": document.arxiv_id,
-            "pages": len(document.pages),
-        },
-        "sections": [{"title": s.title, "level": s.level, "page": s.page} for s in document.sections],
-        "captions": [
-            {"label": c.label, "kind": c.kind, "page": c.page, "text": c.text} for c in document.captions
-        ],
-        "tree": tree.to_json(),
-        "faults": [{"field": f.field, "value": f.value, "cure": f.cure} for f in faults],
-    }
-
-
-def _outline(document: Document, tree: Node, faults: list[Fault]) -> Iterator[str]:
-    yield click.style(document.title or "Untitled", bold=True)
-    if document.authors:
-        yield ", ".join(document.authors)
-    figures = sum(c.kind == "figure" for c in document.captions)
-    tables = len(document.captions) - figures
-    yield (
-        f"{_counted(len(document.pages), 'page')} · {_counted(len(document.sections), 'section')}"
-        f" · {_counted(figures, 'figure')} · {_counted(tables, 'table')}"
-        f" · sha256 {document.sha256[:12]}"
-    )
-    yield ""
-    for child in tree.children:
-        yield from _branch(child, 0)
-    yield ""
-    if not faults:
-        yield click.style("No fault found in the tree.", fg="green")
-    for fault in faults:
-        yield click.style("fault ", fg="red") + str(fault)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _branch(node: Node, depth: int) -> Iterator[str]:
-    indent = "  " * depth
-    page = f"  p. {node.page}" if node.page else ""
-    if node.kind == "leaf":
-        title = textwrap.shorten(node.title.removeprefix(node.evidence), WIDTH, placeholder=" …")
-        yield f"{indent}{click.style(node.evidence, fg='cyan')}{title}{page}"
-        finding = "[uncertain] no sentence states what it shows" if node.uncertain else node.conclusion
-        shown = textwrap.wrap(textwrap.shorten(finding, 300, placeholder=" …"), WIDTH - len(indent) - 4)
-        yield from (click.style(f"{indent}    {line}", dim=True) for line in shown)
-        return
-    yield click.style(f"{indent}{node.title}", bold=True) + page
-    for child in node.children:
-        yield from _branch(child, depth + 1)
 
 
 @click.group("import")
@@ -204,4 +103,4 @@ def _listed(reports: list[dict[str, Any]]) -> Iterator[str]:
     yield f"\n{len(reports)} tasks, {without} without a data folder, {stored} stored"
 
 
-commands: list[click.Command] = [parse, import_]
+commands: list[click.Command] = [parse, trees, import_]

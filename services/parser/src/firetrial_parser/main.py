@@ -12,7 +12,6 @@ from firetrial_parser import assembly
 from firetrial_parser.announcing import SERVICE, Announcer
 from firetrial_parser.archive import Archive
 from firetrial_parser.config import ParserSettings
-from firetrial_parser.extraction import opener
 from firetrial_parser.handlers import Handlers
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
@@ -20,6 +19,7 @@ from firetrial_parser.records import PaperRecord
 from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
 from firetrial_parser.soundness.assembly import soundness
+from firetrial_parser.trees import Trees
 
 
 async def build(parts: Parts) -> Service:
@@ -36,7 +36,7 @@ async def build(parts: Parts) -> Service:
         announcer=announcer,
         clock=parts.clock,
         metrics=metrics,
-        open_model=opener(settings.model_name, settings.model_url, settings.model_key.get_secret_value()),
+        trees=Trees(asker, judge=judge, context=settings.model_context),
         limit=settings.max_paper_bytes,
         timeout=settings.parse_timeout,
     )

@@ -46,9 +46,9 @@ def build_tree(document: Document) -> Node:
     rootless: list[Node] = []
     for caption in document.captions:
         mentions = cited.get(caption.label, [])
-        home = _home(caption, mentions, document)
-        leaf = _leaf(caption, mentions, home, document)
-        (by_section[home].leaves if home is not None else rootless).append(leaf)
+        at = home(caption, mentions, document)
+        leaf = _leaf(caption, mentions, at, document)
+        (by_section[at].leaves if at is not None else rootless).append(leaf)
     children = (*rootless, *filter(None, (_intermediate(branch, document) for branch in top)))
     if not children:
         raise no_leaf(document)
@@ -86,7 +86,7 @@ def _branches(sections: Sequence[Section]) -> tuple[list[_Branch], dict[int, _Br
     return top, by_section
 
 
-def _home(caption: Caption, mentions: Sequence[Citation], document: Document) -> int | None:
+def home(caption: Caption, mentions: Sequence[Citation], document: Document) -> int | None:
     """The section that says most about a figure or table, else the one it stands in, None for the root."""
     usable = [m for m in mentions if document.sections[m.section].title.lower() not in NO_HOME]
     weight = Counter({m.section: 0 for m in usable})

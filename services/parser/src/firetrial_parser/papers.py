@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from firetrial.parser.v1 import events_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.clock import Clock
-from firetrial_kit.errors import Fault
+from firetrial_kit.errors import Fault, FiretrialError
 from firetrial_kit.objects import ObjectRef
 from firetrial_kit.records import Records
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.archive import Archive
+from firetrial_parser.asking import Bill
 from firetrial_parser.document import Document
-from firetrial_parser.extraction import OpenModel, extract_tree
 from firetrial_parser.intake import MAX_BYTES
 from firetrial_parser.making import Making
 from firetrial_parser.metrics import ParserMetrics
-from firetrial_parser.outlining import facts_of, tree_of
 from firetrial_parser.publishing import Publishing
 from firetrial_parser.reading import TIMEOUT, read_apart
 from firetrial_parser.records import PaperRecord, PaperState
-from firetrial_parser.tree import Tree
-from firetrial_parser.validation import validate
+from firetrial_parser.trees import Trees
 
 MAX_FAULTS = 100  # lines kept in a paper's record
 CANCELLED = "the paper was cancelled"
 
 
 class Papers:
-    """The papers of this installation. `open_model` is None where trees come from structure alone."""
+    """The papers of this installation."""
 
     def __init__(
         self,
@@ -42,7 +41,7 @@ class Papers:
         announcer: Announcer,
         clock: Clock,
         metrics: ParserMetrics,
-        open_model: OpenModel | None = None,
+        trees: Trees,
         limit: int = MAX_BYTES,
         timeout: float = TIMEOUT,
     ) -> None:
@@ -53,7 +52,7 @@ class Papers:
         self._announcer = announcer
         self._clock = clock
         self._metrics = metrics
-        self._open_model = open_model
+        self._trees = trees
         self._limit = limit
         self._timeout = timeout
 
@@ -80,6 +79,7 @@ class Papers:
             failure="",
             document=None,
             tree=None,
+            faults=(),
             changed_at=self._clock.now(),
         )
 
@@ -114,36 +114,47 @@ class Papers:
 
     async def _read(self, record: PaperRecord) -> PaperRecord:
         data = await self.archive.source(record.source, self._limit)
-        with self._metrics.parsing.time():
-            document = await read_apart(data, record.filename, timeout=self._timeout, limit=self._limit)
-            tree, faults = await self._tree(document)
-        document_ref = await self.archive.put_document(record.id, document)
-        tree_ref = await self.archive.put_tree(record.id, tree)
+        bill = Bill()
+        try:
+            with self._metrics.parsing.time():
+                document = await read_apart(data, record.filename, timeout=self._timeout, limit=self._limit)
+                grown = await self._trees.of(document, data, bill, self._known)
+        except FiretrialError as error:
+            await self.records.change(record.id, partial(self._blamed, bill=bill, error=error))
+            raise
+        document_ref = await self.archive.put_document(record.id, grown.document)
+        tree_ref = await self.archive.put_tree(record.id, grown.tree)
 
         def parsed(current: PaperRecord) -> PaperRecord | None:
+            charged = current.charged(self._trees.model, bill.spent)
             if current.state is not PaperState.SUBMITTED:
-                return None
+                return charged
             return replace(
-                current,
+                charged,
                 state=PaperState.PARSED,
-                title=document.title,
-                pages=len(document.pages),
+                title=grown.tree.paper.title or grown.document.title,
+                pages=len(grown.document.pages),
                 document=document_ref,
                 tree=tree_ref,
-                faults=tuple(str(fault) for fault in faults[:MAX_FAULTS]),
+                faults=_lines(grown.faults),
+                refused=_lines(grown.refused),
+                extraction=grown.tree.extraction,
+                grounding=grown.tree.grounding,
                 changed_at=self._clock.now(),
             )
 
         self._metrics.papers.labels("parsed").inc()
         return await self.records.change(record.id, parsed)
 
-    async def _tree(self, document: Document) -> tuple[Tree, list[Fault]]:
-        if self._open_model is None:
-            tree = await asyncio.to_thread(tree_of, document)
-            return tree, await asyncio.to_thread(validate, tree.root, document)
-        async with self._open_model() as client:
-            extracted = await extract_tree(document, client)
-        return Tree(extracted.tree, facts_of(document)), list(extracted.faults)
+    def _blamed(self, record: PaperRecord, bill: Bill, error: FiretrialError) -> PaperRecord:
+        """The record with what a failed attempt cost, and with each fault that it failed for."""
+        charged = record.charged(self._trees.model, bill.spent)
+        return replace(charged, faults=_lines(error.faults)) if error.faults else charged
+
+    async def _known(self, paper_id: str) -> Document | None:
+        """The document of a paper that was read."""
+        record = await self.records.find(paper_id)
+        return await self.archive.document(record.document) if record and record.document else None
 
     async def make_tasks(self, event: events_pb2.PaperParsed) -> None:
         """Store the tasks of a paper that was read, then announce those that nothing blocks."""
@@ -183,3 +194,7 @@ class Papers:
             attempt = (await self.records.change(paper_id, failed)).attempt
             self._metrics.papers.labels("failed").inc()
         await self._announcer.paper_failed(paper_id, reason, experiment, attempt)
+
+
+def _lines(faults: Sequence[Fault]) -> tuple[str, ...]:
+    return tuple(str(fault) for fault in faults[:MAX_FAULTS])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
 from firetrial_kit.asking import Spent
 from firetrial_kit.objects import ObjectRef
 from firetrial_parser.leaks.checking import LeakCheck
+from firetrial_parser.tree import Grounding
 
 
 class PaperState(StrEnum):
@@ -29,7 +30,11 @@ class PaperState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PaperRecord:
-    """A paper. `id` is the sha256 of its bytes; `attempt` grows when a failed one is submitted again."""
+    """A paper. `id` is the sha256 of its bytes; `attempt` grows when a failed one is submitted again.
+
+    `extraction` tells how the tree was made, `refused` what was taken out of it; `model` is the last that was
+    asked for it, and `spent` is what that took over all attempts, by prompt.
+    """
 
     id: str
     state: PaperState
@@ -45,6 +50,18 @@ class PaperRecord:
     faults: tuple[str, ...] = ()
     task_ids: tuple[str, ...] = ()
     failure: str = ""
+    extraction: str = ""
+    grounding: Grounding = field(default_factory=Grounding)
+    refused: tuple[str, ...] = ()
+    model: str = ""
+    spent: Mapping[str, Spent] = field(default_factory=dict)
+
+    def charged(self, model: str, spent: Mapping[str, Spent]) -> PaperRecord:
+        """The record with what more was asked for."""
+        if not spent:
+            return self
+        together = {name: self.spent.get(name, Spent()) + cost for name, cost in spent.items()}
+        return replace(self, model=model, spent={**self.spent, **together})
 
 
 class TaskState(StrEnum):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 NodeKind = Literal["root", "intermediate", "leaf"]
-FROM_STRUCTURE = "structure"  # how a tree was made without a model
+FROM_STRUCTURE, SUBMITTED = "structure", "submitted"  # how a tree was made without a model
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ def paper_to_wire(record: PaperRecord) -> paper_pb2.Paper:
         failure=record.failure,
         pages=record.pages,
         faults=record.faults,
+        extraction=record.extraction,
+        grounding=grounding_to_wire(record.grounding) if record.tree else None,
+        refused=record.refused,
+        usage=[usage_to_wire(name, record.model, spent) for name, spent in record.spent.items()],
     )
     paper.submitted_at.FromDatetime(record.submitted_at)
     paper.changed_at.FromDatetime(record.changed_at)
