@@ -532,7 +532,9 @@ class ScreeningHeader(_message.Message):
     RETRY_ERRORS_FIELD_NUMBER: _builtins.int
     format: Global___ScreeningFormat.ValueType
     size: _builtins.int
-    """Length in bytes of what follows: one Candidature a line as JSON, or CSV with its fields as columns."""
+    """Length in bytes of what follows: one Candidature a line as JSON, or CSV with its fields as columns. An item
+    with a further field `error` ends as ERROR for that reason.
+    """
     source: _builtins.str
     offline: _builtins.bool
     """Ask no model, though one is set up."""
