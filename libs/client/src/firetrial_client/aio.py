@@ -13,9 +13,10 @@ from firetrial_client.papers import PaperCalls
 from firetrial_client.releases import ReleaseCalls
 from firetrial_client.reports import ReportCalls
 from firetrial_client.runs import RunCalls
+from firetrial_client.selection import SelectionCalls
 
 
-class AsyncFiretrial(PaperCalls, RunCalls, ReleaseCalls, AttributionCalls, ReportCalls):
+class AsyncFiretrial(PaperCalls, SelectionCalls, RunCalls, ReleaseCalls, AttributionCalls, ReportCalls):
     """One Firetrial: its four services as one object.
 
     async with AsyncFiretrial() as client:

@@ -42,6 +42,7 @@ def test_items_come_in_their_order_with_their_fields(tmp_path: Path) -> None:
         ("[1]", "no JSON object"),
         ("[" * 100_000, "no JSON"),
         ('{"id": "x"}', "title"),
+        ('{"id": "x", "error": "its password is not known"}', "its password is not known"),
         ('{"title": "T"}', "id"),
         ('{"id": "x", "title": ["T"]}', "must be a text"),
         ('{"id": "x", "title": true}', "must be a text"),

@@ -67,12 +67,13 @@ class Entry:
 def entries(path: Path, form: Format) -> Iterator[Entry]:
     """The items of a file, whatever its size: a line of JSON each, or CSV with a head.
 
+    Where an item has a text as `error`, that is why its submitter could not give the paper.
     Raises INVALID for CSV whose head does not name the columns; everything else is told by the item.
     """
     seen: set[str] = set()
     for place, (row, error) in enumerate(_rows(path, form), 1):
         candidate, faults = _candidate(row)
-        told = error or "; ".join(map(str, [*faults, *candidate.faults()]))
+        told = error or _text(row.get("error")) or "; ".join(map(str, [*faults, *candidate.faults()]))
         key = digest(candidate.id, length=16)
         if not told and key in seen:
             told = str(Fault("id", candidate.id, "is the id of an earlier item too; each needs its own"))
