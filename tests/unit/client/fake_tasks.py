@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
+
 from firetrial.parser.v1 import candidate_pb2, parser_service_pb2_grpc, task_pb2
 from firetrial.parser.v1 import parser_service_pb2 as parser
 
@@ -27,6 +29,8 @@ class FakeTasks(parser_service_pb2_grpc.ParserServiceServicer):
         return parser.MakeTaskResponse(task=task, experiment_id="e-1" if request.HasField("plan") else "")
 
     def OverruleLeak(self, request: Any, context: Any) -> Any:
+        if request.task_id not in self.world.tasks:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"there is no task {request.task_id!r}")
         task = self.world.tasks[request.task_id]
         task.state = task_pb2.TASK_STATE_PUBLISHED
         task.leak_check.overruling.by = request.by

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import TYPE_CHECKING
 
 from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.judge.v1.calibration_pb2 import Calibration
+from firetrial.judge.v1.entailment_pb2 import CheckEntailmentRequest, CheckEntailmentResponse
 from firetrial.judge.v1.judge_service_pb2_grpc import JudgeServiceStub
 from firetrial.judge.v1.judgement_pb2 import Judgement
 from firetrial.judge.v1.rubric_pb2 import Grade
@@ -33,6 +34,25 @@ class JudgementCalls(Caller):
         """Judge two texts without a run; nothing is kept. Raises INVALID."""
         request = pb.ScoreTextRequest(conclusion=conclusion, ground_truth=ground_truth, config=config)
         return (await self._one("judge", lambda: self._judge.ScoreText, request, _JUDGING)).judgement
+
+    async def check_entailment(
+        self,
+        premise: str,
+        hypotheses: Sequence[str],
+        *,
+        config: JudgeConfig | None = None,
+        atomic: bool = False,
+        searching: bool = False,
+    ) -> CheckEntailmentResponse:
+        """Rule on hypotheses by a premise; nothing is kept. Raises INVALID.
+
+        `atomic` takes each hypothesis apart; `searching` looks for what a text gives away, and errs on the
+        side of ENTAILED.
+        """
+        request = CheckEntailmentRequest(
+            premise=premise, hypotheses=hypotheses, config=config, atomic=atomic, searching=searching
+        )
+        return await self._one("judge", lambda: self._judge.CheckEntailment, request, _JUDGING)
 
     async def get_judgement(self, judgement_id: str = "", *, run_id: str = "") -> Judgement:
         """The judgement with this id, or the latest one of a run. Raises NOT_FOUND."""

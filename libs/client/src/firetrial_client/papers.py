@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,15 +10,26 @@ from typing import TYPE_CHECKING
 from google.protobuf.json_format import ParseDict
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
+from firetrial.parser.v1.candidate_pb2 import Candidate
 from firetrial.parser.v1.paper_pb2 import Node, Paper
 from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceStub
-from firetrial.parser.v1.task_pb2 import DataSource, Difficulty, Network, Task
+from firetrial.parser.v1.task_pb2 import (
+    TASK_VARIANT_REDISCOVERY,
+    DataSource,
+    Difficulty,
+    Network,
+    Task,
+    TaskVariant,
+)
 from firetrial.plan.v1.plan_pb2 import Plan
 from firetrial_client.calls import Caller
 from firetrial_client.uploads import opened
 
 if TYPE_CHECKING:
     from firetrial.parser.v1.parser_service_pb2_grpc import ParserServiceAsyncStub
+
+# A model words and rates a task, and a judge looks for what it gives away.
+_MAKING = 600.0
 
 
 class PaperCalls(Caller):
@@ -128,10 +140,51 @@ class PaperCalls(Caller):
                 lambda chunk: pb.SubmitTaskRequest(chunk=chunk),
             )
 
+    async def submit_header(self, header: pb.TaskHeader) -> pb.SubmitTaskResponse:
+        """Store a task without data of its own, all of which `header` says. Raises INVALID."""
+        return await self._upload(
+            "parser",
+            lambda channel: ParserServiceStub(channel).SubmitTask,
+            pb.SubmitTaskRequest(header=header),
+            io.BytesIO(),
+            lambda chunk: pb.SubmitTaskRequest(chunk=chunk),
+        )
+
     async def get_task(self, task_id: str) -> Task:
         """The public part of the task. Raises NOT_FOUND."""
         request = pb.GetTaskRequest(id=task_id)
         return (await self._one("parser", lambda: self._parser.GetTask, request)).task
+
+    async def list_candidates(self, paper_id: str) -> list[Candidate]:
+        """The leaves of the paper's tree as targets of tasks, the best first. Raises NOT_FOUND."""
+        request = pb.ListCandidatesRequest(paper_id=paper_id)
+        answer = await self._one("parser", lambda: self._parser.ListCandidates, request)
+        return list(answer.candidates)
+
+    async def make_task(
+        self,
+        paper_id: str,
+        *,
+        leaf_path: str = "",
+        variant: TaskVariant.ValueType = TASK_VARIANT_REDISCOVERY,
+        plan: Plan | None = None,
+    ) -> pb.MakeTaskResponse:
+        """Make a task of a leaf, the best one where no path is given, and start the plan on it.
+
+        A task that gives something away is answered as BLOCKED; its plan begins when that is overruled.
+        Raises NOT_FOUND, INVALID for a leaf that can be no target, PRECONDITION for a replication of a leaf
+        without a method.
+        """
+        request = pb.MakeTaskRequest(paper_id=paper_id, leaf_path=leaf_path, variant=variant, plan=plan)
+        return await self._one("parser", lambda: self._parser.MakeTask, request, _MAKING)
+
+    async def overrule_leak(self, task_id: str, *, by: str, reason: str) -> pb.OverruleLeakResponse:
+        """Publish a blocked task in somebody's name; the same again changes nothing.
+
+        Raises NOT_FOUND, PRECONDITION where nothing blocks it, ALREADY_EXISTS where another overruled it.
+        """
+        request = pb.OverruleLeakRequest(task_id=task_id, by=by, reason=reason)
+        return await self._one("parser", lambda: self._parser.OverruleLeak, request)
 
     def list_tasks(self) -> AsyncGenerator[Task, None]:
         """Every task, page by page."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -11,8 +11,10 @@ from firetrial.analyzer.v1.analysis_pb2 import Report
 from firetrial.parser.v1.paper_pb2 import (
     PAPER_STATE_CANCELLED,
     PAPER_STATE_FAILED,
+    PAPER_STATE_READY,
     PaperState,
 )
+from firetrial.parser.v1.task_pb2 import TASK_STATE_BLOCKED
 from firetrial.runner.v1.run_pb2 import Run
 from firetrial_client.aio import AsyncFiretrial
 from firetrial_client.cli.board import Board
@@ -51,6 +53,17 @@ class Follower:
                 raise Failed(f"the paper cannot be used: {safe(paper.failure)}")
             if paper.state == PAPER_STATE_CANCELLED:
                 raise Failed("the paper was cancelled")
+            if paper.state == PAPER_STATE_READY:
+                await self._check_published(paper.task_ids)
+
+    async def _check_published(self, task_ids: Sequence[str]) -> None:
+        """Raises Failed where every task is blocked: nothing begins before somebody overrules that."""
+        found = [await self._client.get_task(task_id) for task_id in task_ids]
+        if found and all(task.state == TASK_STATE_BLOCKED for task in found):
+            raise Failed(
+                f"the task {found[0].id} is blocked, because it gives something away: see `firetrial tasks "
+                f"show {found[0].id}`, and `firetrial tasks overrule` to publish it all the same"
+            )
 
     async def experiment(self, appear: float, seen: Callable[[Run], None] = lambda _: None) -> Report:
         """Until every run has ended and the report covers them all. Raises Failed where it never will."""

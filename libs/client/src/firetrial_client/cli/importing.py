@@ -1,10 +1,11 @@
-"""What `firetrial import …` of a plugin needs to store the tasks it reads."""
+"""What `firetrial import …` of a plugin needs to store the tasks it reads, and to ask the judge of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from firetrial.judge.v1.judgement_pb2 import Verdict
 from firetrial_client.errors import FiretrialError
 from firetrial_client.sync import Firetrial
 
@@ -13,13 +14,41 @@ Submit = Callable[..., tuple[str, str]]
 _PROBE = 2.0
 
 
-def submitter(endpoint: str | None) -> Submit | None:
-    """A function that stores one task and gives its id and version; None where no parser service answers."""
+Entail = Callable[[str, Sequence[str]], tuple[list[tuple[int, str, str, str]], str, str]]
+
+
+def entailer(endpoint: str | None) -> Entail | None:
+    """A function that asks what a text gives away of findings; None where no judge service answers.
+
+    It gives (number of the finding, claim, verdict, evidence) for each claim, the hash of the judge's
+    configuration, and what is known of its quality.
+    """
+    if not _answers(endpoint, "judge"):
+        return None
+
+    def entail(premise: str, findings: Sequence[str]) -> tuple[list[tuple[int, str, str, str]], str, str]:
+        with Firetrial(endpoint) as client:
+            answer = client.check_entailment(premise, findings, atomic=True, searching=True)
+        ruled = [
+            (e.hypothesis, e.claim, Verdict.Name(e.verdict).removeprefix("VERDICT_"), e.evidence)
+            for e in answer.entailments
+        ]
+        return ruled, answer.config_hash, answer.quality
+
+    return entail
+
+
+def _answers(endpoint: str | None, service: str) -> bool:
     try:
         with Firetrial(endpoint) as client:
-            if client.health(_PROBE)["parser"] != "serving":
-                return None
+            return client.health(_PROBE)[service] == "serving"
     except FiretrialError:
+        return False
+
+
+def submitter(endpoint: str | None) -> Submit | None:
+    """A function that stores one task and gives its id and version; None where no parser service answers."""
+    if not _answers(endpoint, "parser"):
         return None
 
     def submit_task(
@@ -31,7 +60,7 @@ def submitter(endpoint: str | None) -> Submit | None:
         broken: Sequence[str],
         origin: str,
         data: Path | None,
-        difficulty: Mapping[str, int] | None = None,
+        difficulty: Mapping[str, int | str] | None = None,
         published: str = "",
     ) -> tuple[str, str]:
         with Firetrial(endpoint) as client:

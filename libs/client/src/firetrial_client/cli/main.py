@@ -35,7 +35,7 @@ _COMMANDS = {
     "runs": ("firetrial_client.cli.runs:runs", "Runs, and what they left."),
     "status": ("firetrial_client.cli.status:status", "The services, or the runs of an experiment."),
     "submit": ("firetrial_client.cli.submit:submit", "Hand something in and return."),
-    "tasks": ("firetrial_client.cli.papers:tasks", "Tasks that agents can be run on."),
+    "tasks": ("firetrial_client.cli.tasks:tasks", "Tasks that agents can be run on."),
     "up": ("firetrial_client.local.cli:up", "Start Firetrial on this machine."),
     "watch": ("firetrial_client.cli.watch:watch", "Follow an experiment to its end."),
 }
@@ -111,9 +111,10 @@ def cli(ctx: click.Context, endpoint: str | None) -> None:
     # Plugins read this too; they cannot import the client, so it is a dict of plain names.
     ctx.obj = {"endpoint": endpoint, "submit_task": None}
     if ctx.invoked_subcommand == "import":
-        from firetrial_client.cli.importing import submitter  # noqa: PLC0415 - brings gRPC
+        from firetrial_client.cli.importing import entailer, submitter  # noqa: PLC0415 - brings gRPC
 
         ctx.obj["submit_task"] = submitter(endpoint)
+        ctx.obj["entail"] = lambda: entailer(endpoint)
 
 
 def main() -> NoReturn:

@@ -1,4 +1,4 @@
-"""`firetrial papers` and `firetrial tasks`."""
+"""`firetrial papers`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import click
 
 from firetrial.parser.v1.paper_pb2 import NODE_KIND_LEAF, Node, PaperState
+from firetrial_client.cli import reviewing, screening
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.output import columns, fields, show_json, when, word
 from firetrial_client.cli.text import safe
@@ -82,55 +83,5 @@ def _branch(node: Node, depth: int) -> Iterator[str]:
         yield from _branch(child, depth + 1)
 
 
-@click.group()
-def tasks() -> None:
-    """Tasks that agents can be run on."""
-
-
-@tasks.command("list")
-@answering
-def list_tasks(app: App) -> None:
-    """All tasks, with what is known to be wrong with them."""
-    with app.client() as client:
-        found = list(client.list_tasks())
-    if app.json:
-        show_json(found)
-        return
-    columns(
-        ("TASK", "ORIGIN", "TRUTH", "BROKEN", "QUESTION"),
-        (
-            (
-                t.id,
-                t.origin,
-                "yes" if t.has_truth else "no",
-                len(t.broken) or "",
-                " ".join(t.question.split()),
-            )
-            for t in found
-        ),
-    )
-
-
-@tasks.command("show")
-@click.argument("task")
-@answering
-def show_task(app: App, task: str) -> None:
-    """One task: what an agent is told. The ground truth cannot be read."""
-    with app.client() as client:
-        found = client.get_task(task)
-    if app.json:
-        show_json(found)
-        return
-    fields(
-        [
-            ("task", found.id),
-            ("version", found.version),
-            ("origin", found.origin),
-            ("paper", found.paper_id),
-            ("data", f"{found.data.size} bytes" if found.HasField("data") else "none"),
-            ("ground truth", "kept secret" if found.has_truth else "none: runs cannot be judged"),
-            ("created", when(found.created_at)),
-            *(("broken", line) for line in found.broken),
-        ]
-    )
-    click.echo(f"\n{safe(found.question, keep=chr(10))}\n\n{safe(found.instruction, keep=chr(10))}")
+for command in (screening.screen, screening.screened, *reviewing.commands):
+    papers.add_command(command)

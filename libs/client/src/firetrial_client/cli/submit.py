@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
+from typing import TextIO
 
 import click
+from google.protobuf.json_format import ParseDict, ParseError
 from google.protobuf.message import Message
 
+from firetrial.parser.v1.parser_service_pb2 import TaskHeader
 from firetrial_client.cli.agents import register
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.output import show_json
@@ -83,6 +87,31 @@ def submit_task(
             sources=source,
         )
     _told(app, answer, answer.task.id)
+
+
+@submit.command("tasks")
+@click.argument("file", type=click.File("r", encoding="utf-8"))
+@answering
+def submit_tasks(app: App, file: TextIO) -> None:
+    """Hand in the tasks of FILE, a JSON list as `firetrial tasks export` prints it (- for standard input)."""
+    headers = _headers(file.read())
+    with app.client() as client:
+        answers = [client.submit_header(header) for header in headers]
+    if app.json:
+        show_json([answer.task for answer in answers])
+    else:
+        click.echo("\n".join(answer.task.id for answer in answers))
+
+
+def _headers(text: str) -> list[TaskHeader]:
+    """Raises a usage error that names the task and what is wrong with it."""
+    try:
+        given = json.loads(text)
+        if not isinstance(given, list):
+            raise click.UsageError("FILE must hold a JSON list of tasks")
+        return [ParseDict(task, TaskHeader()) for task in given]
+    except (ValueError, ParseError) as error:
+        raise click.UsageError(f"FILE is no list of tasks: {error}") from error
 
 
 @submit.command("agent")
