@@ -79,8 +79,7 @@ def system(
             "[prices.small]\nprompt = 1\ncompletion = 10\ncached = 0.5\n"
         )
         with cluster(folder, nats_url, s3_server, runner) as found:
-            for name in RUNNERS[1:]:
-                found.start(name)
+            found.start(*RUNNERS[1:])
             yield found
 
 
@@ -268,8 +267,7 @@ async def test_an_experiment_goes_on_after_its_runners_and_pays_for_nothing_twic
         assert system.processes["runner-2"].returncode == 0
         finished = {slot_of(run) for run in await look.runs(experiment) if run.is_over}
         paid = Counter(call.slot for call in ledger.calls)
-        for name in RUNNERS:
-            await asyncio.to_thread(system.start, name)
+        await asyncio.to_thread(system.start, *RUNNERS)
         assert (await submit(client, agents, mark, repeats=12)).id == experiment
         async with asyncio.timeout(60):
             while look.over(experiment) < 24:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from support import servers
@@ -29,20 +30,20 @@ class Cluster:
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
 
-    def start(self, name: str) -> None:
-        """Start a service (again, on the port where clients know it) and wait until it answers.
+    def start(self, *names: str) -> None:
+        """Start services (again, on the ports where clients know them) and wait until they answer.
 
         "runner-2" is one more runner: a process of its own beside "runner".
         """
-        process = self.begin(name)
-        told = self.folder / f"{name}.json"
+        for name in names:
+            self.begin(name)
+        for name in names:
+            servers.wait_for(partial(self._answers, name), name, 60)
 
-        def answers() -> bool:
-            if process.poll() is not None:
-                raise RuntimeError(f"{name} ended: {self.log(name)[-3000:]}")
-            return told.exists()
-
-        servers.wait_for(answers, name, 60)
+    def _answers(self, name: str) -> bool:
+        if self.processes[name].poll() is not None:
+            raise RuntimeError(f"{name} ended: {self.log(name)[-3000:]}")
+        return (self.folder / f"{name}.json").exists()
 
     def begin(self, name: str) -> subprocess.Popen[bytes]:
         """Start a service, and do not wait for it."""
@@ -104,8 +105,7 @@ def cluster(
     """A running cluster; each process is ended in good order, and must exit 0."""
     found = Cluster(folder, nats_url, s3, environ, runner or {})
     try:
-        for service in SERVICES:
-            found.start(service)
+        found.start(*SERVICES)
         yield found
     finally:
         for process in found.processes.values():
