@@ -45,7 +45,7 @@ class Cluster:
             raise RuntimeError(f"{name} ended: {self.log(name)[-3000:]}")
         return (self.folder / f"{name}.json").exists()
 
-    def begin(self, name: str) -> subprocess.Popen[bytes]:
+    def begin(self, name: str) -> None:
         """Start a service, and do not wait for it."""
         service = name.partition("-")[0]
         self.ports.setdefault(name, servers.free_port())
@@ -71,7 +71,6 @@ class Cluster:
             self.processes[name] = subprocess.Popen(
                 argv, env=environ, stdout=log, stderr=log, cwd=self.folder
             )
-        return self.processes[name]
 
     def kill(self, service: str) -> None:
         """SIGKILL a service."""
