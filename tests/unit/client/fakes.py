@@ -27,7 +27,7 @@ from firetrial.judge.v1 import (
     rubric_pb2,
 )
 from firetrial.judge.v1 import judge_service_pb2 as judge
-from firetrial.parser.v1 import paper_pb2, parser_service_pb2_grpc, task_pb2
+from firetrial.parser.v1 import paper_pb2, parser_service_pb2_grpc, screening_pb2, task_pb2
 from firetrial.parser.v1 import parser_service_pb2 as parser
 from firetrial.runner.v1 import run_pb2, runner_service_pb2_grpc
 from firetrial.runner.v1 import runner_service_pb2 as runner
@@ -35,6 +35,7 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.ids import sha256
 from firetrial_kit.rpc import status_of
 from unit.client.fake_attributions import FakeAttributions
+from unit.client.fake_choosing import FakeChoosing
 from unit.client.fake_imports import FakeImports
 from unit.client.fake_releases import FakeReleases
 from unit.client.fake_tasks import FakeTasks
@@ -91,6 +92,8 @@ class World:
     answer_after: int | None = None
     # Whether papers stay as they were submitted.
     parsing: bool = False
+    # How a screening ends.
+    screened: screening_pb2.ScreeningState.ValueType = screening_pb2.SCREENING_STATE_FINISHED
 
     def saw(self, context: Any, call: str) -> None:
         self.calls.append(call)
@@ -98,7 +101,7 @@ class World:
         self.deadlines.append(context.time_remaining())
 
 
-class Parser(FakeTasks, parser_service_pb2_grpc.ParserServiceServicer):
+class Parser(FakeTasks, FakeChoosing, parser_service_pb2_grpc.ParserServiceServicer):
     def __init__(self, world: World) -> None:
         self.world = world
 
