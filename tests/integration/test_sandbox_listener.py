@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -84,3 +85,13 @@ async def test_a_listening_socket_comes_through_a_meeting_point_of_any_length(tm
             found.close()
         os.close(here)
     assert list(folder.iterdir()) == []
+
+
+async def test_a_call_is_heard_of_who_has_ended_since(tmp_path: Path) -> None:
+    with listener.meeting_point(tmp_path / "gateway") as meeting:
+        with socket.socket(socket.AF_UNIX) as caller, socket.create_server(("127.0.0.1", 0)) as listening:
+            caller.connect(str(tmp_path / "gateway"))
+            socket.send_fds(caller, [b"x"], [listening.fileno()])
+        (found,) = await listener.called_by(meeting, 1, asyncio.sleep(0))
+        found.close()
+        assert await listener.called_by(meeting, 1, asyncio.sleep(0)) == []

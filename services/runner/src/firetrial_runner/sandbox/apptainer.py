@@ -142,15 +142,7 @@ class _Jail(LocalJail):
 
     async def _join(self, meeting: socket.socket) -> None:
         """Let those who are the ways out answer inside. Raises SandboxError where nothing came up there."""
-        calling = asyncio.ensure_future(listener.called(meeting, max(1, len(self.spec.ways))))
-        ending = asyncio.ensure_future(returncode_of(self.popen))
-        try:
-            await asyncio.wait([calling, ending], return_when=asyncio.FIRST_COMPLETED)
-            found = calling.result() if calling.done() else []
-        finally:
-            calling.cancel()
-            ending.cancel()
-            await asyncio.gather(calling, ending, return_exceptions=True)
+        found = await listener.called_by(meeting, max(1, len(self.spec.ways)), returncode_of(self.popen))
         if not found:
             why = await asyncio.to_thread(self._last_words)
             raise SandboxError(_NAME, why, "The image needs python3; `apptainer --debug` tells more")

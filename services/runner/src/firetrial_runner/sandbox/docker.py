@@ -120,17 +120,11 @@ class DockerSandbox:
 
     async def _join(self, spec: SandboxSpec, meeting: socket.socket, process: DockerProcess) -> None:
         """Let those who are the ways out answer inside. Raises SandboxError where the image cannot."""
-        calling = asyncio.ensure_future(listener.called(meeting, len(spec.ways)))
-        ending = asyncio.ensure_future(process.ended())
         try:
-            await asyncio.wait([calling, ending], return_when=asyncio.FIRST_COMPLETED)
-            found = calling.result() if calling.done() else []
+            found = await listener.called_by(meeting, len(spec.ways), process.ended())
         except asyncio.CancelledError:
             await process.aclose()
             raise
-        finally:
-            calling.cancel()
-            ending.cancel()
         if not found:
             await process.aclose()
             why = f"no gateway came up in {spec.image or self._image!r}"

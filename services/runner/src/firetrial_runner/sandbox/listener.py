@@ -8,11 +8,14 @@ process that could be killed or turned against it, and no bridge, address or rou
 import asyncio
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 _PATIENCE_S = 60.0
+_LAST_S = 1.0
+"""Seconds in which a call is heard whose caller has ended: it is in the queue, or there was none."""
 
 
 def handed_over(channel: socket.socket, count: int) -> list[socket.socket]:
@@ -85,3 +88,18 @@ async def called(meeting: socket.socket, count: int) -> list[socket.socket]:
         return []
     with channel:
         return await wait_for(channel, count)
+
+
+async def called_by(
+    meeting: socket.socket, count: int, ending: Coroutine[Any, Any, Any]
+) -> list[socket.socket]:
+    """The same; none where who should call has come to its end, which is when `ending` returns, without."""
+    calling, over = asyncio.ensure_future(called(meeting, count)), asyncio.ensure_future(ending)
+    try:
+        await asyncio.wait([calling, over], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([calling], timeout=_LAST_S)
+        return calling.result() if calling.done() else []
+    finally:
+        calling.cancel()
+        over.cancel()
+        await asyncio.gather(calling, over, return_exceptions=True)
