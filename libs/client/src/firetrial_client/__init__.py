@@ -10,7 +10,7 @@ from firetrial_client.errors import Fault, FiretrialError, Reason
 if TYPE_CHECKING:
     from firetrial.plan.v1.plan_pb2 import Plan
     from firetrial_client.aio import AsyncFiretrial
-    from firetrial_client.plans import Spending, make_judge, make_plan
+    from firetrial_client.plans import Spending, make_gate, make_judge, make_plan
     from firetrial_client.sync import Firetrial
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Plan",
     "Reason",
     "Spending",
+    "make_gate",
     "make_judge",
     "make_plan",
 ]
@@ -30,6 +31,7 @@ _LAZY = {
     "Firetrial": "firetrial_client.sync",
     "Plan": "firetrial.plan.v1.plan_pb2",
     "Spending": "firetrial_client.plans",
+    "make_gate": "firetrial_client.plans",
     "make_judge": "firetrial_client.plans",
     "make_plan": "firetrial_client.plans",
 }

@@ -10,13 +10,16 @@ from firetrial_client.attributions import AttributionCalls
 from firetrial_client.endpoints import SERVICES
 from firetrial_client.errors import FiretrialError
 from firetrial_client.papers import PaperCalls
+from firetrial_client.proposals import ProposalCalls
 from firetrial_client.releases import ReleaseCalls
 from firetrial_client.reports import ReportCalls
 from firetrial_client.runs import RunCalls
 from firetrial_client.selection import SelectionCalls
 
 
-class AsyncFiretrial(PaperCalls, SelectionCalls, RunCalls, ReleaseCalls, AttributionCalls, ReportCalls):
+class AsyncFiretrial(
+    PaperCalls, SelectionCalls, ProposalCalls, RunCalls, ReleaseCalls, AttributionCalls, ReportCalls
+):
     """One Firetrial: its four services as one object.
 
     async with AsyncFiretrial() as client:

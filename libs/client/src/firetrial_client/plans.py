@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from firetrial.plan.v1.plan_pb2 import JudgeConfig, Limits, Plan
+from firetrial.plan.v1.plan_pb2 import Gate, GateProposal, JudgeConfig, Limits, Plan
 from firetrial_client.errors import Fault, check
 
 _BACKENDS = {
@@ -18,6 +18,8 @@ _MODES = {
     "text": JudgeConfig.MODE_TEXT,
     "set": JudgeConfig.MODE_SET,
 }
+
+_GATES = {"standard": Gate.MODE_STANDARD, "aggressive": Gate.MODE_AGGRESSIVE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,23 @@ def make_judge(
     )
 
 
+def make_gate(
+    proposals: Mapping[tuple[str, str], str], *, mode: str = "standard", min_confidence: int = 0
+) -> Gate:
+    """The gate that runs must pass: proposals by (agent, task), the task "" for each that is not named.
+
+    `mode` is "standard" or "aggressive"; a low verdict stops a run from `min_confidence` on, 1 to 5 (0: 1).
+    Raises INVALID for a mode that does not exist.
+    """
+    if mode not in _GATES:
+        check("the gate", [Fault("gate", f"is {mode!r}: must be standard or aggressive")])
+    named = [
+        GateProposal(agent_id=agent, task_id=task, proposal_id=id_)
+        for (agent, task), id_ in proposals.items()
+    ]
+    return Gate(mode=_GATES[mode], min_confidence=min_confidence, proposals=named)
+
+
 def make_plan(
     agents: Sequence[str],
     *,
@@ -90,13 +109,15 @@ def make_plan(
     release: str = "",
     gpus: int = 0,
     gpu_memory: int = 0,
+    gate: Gate | None = None,
 ) -> Plan:
     """A plan for `agents` (ids); zero and empty leave a value to the services.
 
     `wall_time` is in seconds of the agent's process, `memory` in bytes; `judge` is "offline", "model", "" or
     what `make_judge` gives. `model` is what the agents use; `probe` is the one of them that answers from
     memory; `at_once` bounds the runs at the same time. `gpus` is how many GPUs a run has for itself, each of
-    at least `gpu_memory` bytes. Raises INVALID for a judge that does not exist.
+    at least `gpu_memory` bytes. `gate` is what `make_gate` gives. Raises INVALID for a judge that does not
+    exist.
     """
     config = make_judge(judge) if isinstance(judge, str) else judge
     limits = Limits(
@@ -121,4 +142,5 @@ def make_plan(
         max_cost_usd=spending.usd,
         at_once=at_once,
         release=release,
+        gate=gate,
     )

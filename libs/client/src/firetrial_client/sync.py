@@ -128,6 +128,11 @@ class Firetrial:
     get_review_agreement = _single(AsyncFiretrial.get_review_agreement)
     make_reviewed_task = _single(AsyncFiretrial.make_reviewed_task)
 
+    submit_proposal = _single(AsyncFiretrial.submit_proposal)
+    get_proposal = _single(AsyncFiretrial.get_proposal)
+    list_proposals = _stream(AsyncFiretrial.list_proposals)
+    watch_proposal = _stream(AsyncFiretrial.watch_proposal)
+
     submit_agent = _single(AsyncFiretrial.submit_agent)
     get_agent = _single(AsyncFiretrial.get_agent)
     list_agents = _stream(AsyncFiretrial.list_agents)

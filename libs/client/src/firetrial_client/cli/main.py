@@ -29,6 +29,10 @@ _COMMANDS = {
     "logs": ("firetrial_client.cli.logs:logs", "What a run did, step by step."),
     "papers": ("firetrial_client.cli.papers:papers", "Papers that were submitted, and their trees."),
     "process": ("firetrial_client.cli.insight:process", "How a run explored and improved."),
+    "proposals": (
+        "firetrial_client.cli.proposals:proposals",
+        "What agents mean to do, and whether it is sound.",
+    ),
     "releases": ("firetrial_client.cli.releases:releases", "Benchmarks that were frozen under a name."),
     "report": ("firetrial_client.cli.report:report", "Print the report of an experiment."),
     "run": ("firetrial_client.cli.run:run", "Run agents on a paper or tasks, up to the report."),

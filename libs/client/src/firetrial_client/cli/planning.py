@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from firetrial.plan.v1.plan_pb2 import Plan
+from firetrial.plan.v1.plan_pb2 import Gate, Plan
 from firetrial_client import probe
 from firetrial_client.aio import AsyncFiretrial
 from firetrial_client.cli.agents import register
 from firetrial_client.cli.app import DURATION, SIZE
-from firetrial_client.plans import Spending, make_judge, make_plan
+from firetrial_client.plans import Spending, make_gate, make_judge, make_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,9 @@ class Wanted:
     release: str = ""
     gpus: int = 0
     gpu_memory: int = 0
+    gate: str | None = None
+    gate_confidence: int = 0
+    proposal: tuple[str, ...] = ()
     request_id: str = ""
 
     @property
@@ -61,6 +64,8 @@ class Wanted:
             raise click.UsageError("--judge offline takes no --judge-model and no --judge-panel")
         if self.gpu_memory and not self.gpus:
             raise click.UsageError("--gpu-memory is of each GPU: say how many by --gpus")
+        if (self.proposal or self.gate_confidence) and not self.gate:
+            raise click.UsageError("--proposal and --gate-confidence go with --gate")
         if self.probe and not self.model:
             raise click.UsageError("--probe asks the agents' model: name it by --model")
 
@@ -96,7 +101,22 @@ class Wanted:
             release=self.release,
             gpus=self.gpus,
             gpu_memory=self.gpu_memory,
+            gate=self._gate(ids),
         )
+
+    def _gate(self, agents: Sequence[str]) -> Gate | None:
+        """The gate, its agents found among those of the plan by id or name."""
+        if not self.gate:
+            return None
+        named: dict[tuple[str, str], str] = {}
+        for told in self.proposal:
+            whose, _, id_ = told.rpartition("=")
+            agent, _, task = whose.partition(":")
+            meant = [known for known in agents if agent in ("", known, known.partition("@")[0])]
+            if not meant:
+                raise click.UsageError(f"--proposal {told} names no agent of the plan: {', '.join(agents)}")
+            named |= dict.fromkeys(((one, task) for one in meant), id_)
+        return make_gate(named, mode=self.gate, min_confidence=self.gate_confidence)
 
 
 _OPTIONS = (
@@ -183,6 +203,24 @@ _OPTIONS = (
         "--at-once", type=click.IntRange(0), default=0, metavar="N", help="Runs at the same time, at most."
     ),
     click.option("--release", default="", metavar="NAME", help="The release that the experiment belongs to."),
+    click.option(
+        "--gate",
+        type=click.Choice(["standard", "aggressive"]),
+        help="Run only agents whose --proposal was not judged low, in this mode.",
+    ),
+    click.option(
+        "--gate-confidence",
+        type=click.IntRange(0, 5),
+        default=0,
+        metavar="N",
+        help="Let low verdicts below this confidence pass.",
+    ),
+    click.option(
+        "--proposal",
+        multiple=True,
+        metavar="[AGENT[:TASK]=]ID",
+        help="For --gate: of an agent, by name or id, for a task; of all and for all where left out.",
+    ),
     click.option("--request-id", default="", metavar="ID", help="The same id and plan start only once."),
 )
 
