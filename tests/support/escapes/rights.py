@@ -50,6 +50,7 @@ RIGHTS = (
     """)),
     Attempt("namespaces", "namespaces of its own, in which it would be root", lines("""
         check(libc.unshare(0x10000000))
+        check(libc.unshare(0x00020000))
         check(libc.unshare(0x10000000 | 0x00020000))
         check(libc.unshare(0x40000000))
         check(libc.unshare(0x02000000))
