@@ -62,8 +62,9 @@ class World:
         self,
         judge: Entails | None = None,
         asker: Asker | None = None,
+        tree_asker: Asker | None = None,
     ) -> None:
-        """A new process over the same bus, state and store."""
+        """A new process over the same bus, state and store; `tree_asker` is asked for trees alone."""
         archive, metrics = Archive(self.objects), ParserMetrics(CollectorRegistry())
         announcer = Announcer(self.bus, self.clock)
         tasks = Tasks(
@@ -79,7 +80,7 @@ class World:
             announcer=announcer,
             clock=self.clock,
             metrics=metrics,
-            trees=Trees(asker, judge=judge),
+            trees=Trees(tree_asker, judge=judge),
         )
         requests = Records(self.state, "request", RequestRecord)
         submitting = Submitting(

@@ -2,8 +2,8 @@
 
 A statement is a sentence of a description or conclusion, or a clause of one, that says something by itself.
 Without a judge it is supported where the paper has it in its words (see `quoting`), or where one passage has
-all its numbers, a negation if it has one, and most of its content words. What is left a judge may find
-entailed by the passages that come nearest to it.
+all its numbers, most of its content words, a negation if it has one, and does not go up where it goes down.
+Words alone cannot tell more; what they leave open a judge may find entailed by the nearest passages.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 from firetrial_parser.document import Document
 from firetrial_parser.entailment import Entails, Verdict
-from firetrial_parser.numerals import Numerals
+from firetrial_parser.numerals import Numerals, numbers
 from firetrial_parser.prose import flat, sentences
 from firetrial_parser.quoting import quoted
 from firetrial_parser.tree import Grounding, Node
 
 WORDS = "words"
-SHARED = 0.7  # of a statement's content words, for a passage that supports it
-LEAST_WORDS = 3  # content words; less says nothing that could be supported
+SHARED = 0.7  # of a statement's content words and numbers, for a passage that supports it
+LEAST = 3  # content words and numbers; less says nothing that could be supported
 NEAREST = 3  # passages that a judge is shown for each statement
 SHOWN = 200_000  # characters of passages in one question to the judge
 ASKED = 200  # statements in one question to the judge
@@ -31,6 +31,14 @@ ASKED = 200  # statements in one question to the judge
 _CLAUSE = re.compile(r";\s+|,?\s+(?:while|whereas)\s+")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _NEGATION = re.compile(r"\b(?:not?|never|none|neither|nor|without|cannot)\b|n['’]t\b")
+_WAYS = {
+    "up": re.compile(
+        r"\b(?:increas|ris(?:e|ing)|rose|grow|grew|higher|larger|greater|improv|better|outperform|gain)"
+    ),
+    "down": re.compile(
+        r"\b(?:decreas|fall|fell|drop|declin|lower|smaller|worse|degrad|reduc|shrink|underperform)"
+    ),
+}
 _STEM = 6  # letters of a word that count: "increases" and "increasing" are one
 _STOP = frozenset(
     re.findall(
@@ -54,9 +62,13 @@ def statements(root: Node) -> list[str]:
 
 def _clauses(sentence: str) -> Iterator[str]:
     parts = [part.strip() for part in _CLAUSE.split(sentence)]
-    if any(len(_content(part)) < LEAST_WORDS for part in parts):
+    if any(_weight(part) < LEAST for part in parts):
         parts = [sentence]  # a clause that cannot stand alone
-    yield from (part for part in parts if len(_content(part)) >= LEAST_WORDS)
+    yield from (part for part in parts if _weight(part) >= LEAST)
+
+
+def _weight(text: str) -> int:
+    return len(_content(text)) + sum(1 for _ in numbers(text))
 
 
 def _content(text: str) -> frozenset[str]:
@@ -69,10 +81,11 @@ class _Passage:
     words: frozenset[str]
     numerals: Numerals
     negated: bool
+    ways: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> _Passage:
-        return cls(text, _content(text), Numerals(text), _negated(text))
+        return cls(text, _content(text), Numerals(text), _negated(text), _ways(text))
 
 
 class Ground:
@@ -88,17 +101,12 @@ class Ground:
 
     def supports(self, statement: str) -> bool:
         """Whether the paper says it, as far as words tell."""
-        wanted = _content(statement)
-        shared = self._shared(wanted)
-        for index, count in shared.items():
-            passage = self._passages[index]
-            if (
-                count >= SHARED * len(wanted)
-                and (passage.negated or not _negated(statement))
-                and not passage.numerals.missing(statement)
-            ):
-                return True
-        return quoted(statement, self._document).page > 0
+        wanted, told = _content(statement), sum(1 for _ in numbers(statement))
+        enough = SHARED * (len(wanted) + told) - told
+        return any(
+            count >= enough and _agree(self._passages[index], statement)
+            for index, count in self._shared(wanted).items()
+        ) or (quoted(statement, self._document).page > 0)
 
     def nearest(self, statement: str) -> list[int]:
         """The passages that share most words with a statement, the nearest first."""
@@ -113,8 +121,23 @@ class Ground:
         return Counter(index for word in wanted for index in self._holding.get(word, ()))
 
 
+def _agree(passage: _Passage, statement: str) -> bool:
+    ways = _ways(statement)
+    return (
+        (passage.negated or not _negated(statement))
+        and (not ways or not passage.ways or bool(ways & passage.ways))
+        and not passage.numerals.missing(statement)
+    )
+
+
 def _negated(text: str) -> bool:
     return _NEGATION.search(flat(text)) is not None
+
+
+def _ways(text: str) -> frozenset[str]:
+    """Which ways a text goes: up, down, both or neither."""
+    words = text.lower()
+    return frozenset(way for way, pattern in _WAYS.items() if pattern.search(words))
 
 
 def _passages(document: Document) -> Iterator[str]:
