@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firetrial_parser.catalogue_cli import tasks
+from firetrial_parser.soundness.cli import proposals
 from firetrial_parser.tree_cli import parse, trees
 
 if TYPE_CHECKING:
@@ -104,4 +105,4 @@ def _listed(reports: list[dict[str, Any]]) -> Iterator[str]:
     yield f"\n{len(reports)} tasks, {without} without a data folder, {stored} stored"
 
 
-commands: list[click.Command] = [parse, trees, import_, tasks]
+commands: list[click.Command] = [parse, trees, import_, tasks, proposals]
