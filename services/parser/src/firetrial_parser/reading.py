@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import resource
 import sys
@@ -12,27 +11,24 @@ from pathlib import Path
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_parser.document import Document
 from firetrial_parser.html import read_html
-from firetrial_parser.intake import MAX_BYTES, check_size, decode, format_of, refuse
+from firetrial_parser.intake import MAX_BYTES, check_size, format_of, refuse
+from firetrial_parser.latex import read_latex
 from firetrial_parser.markdown import read_markdown
 from firetrial_parser.pdf import read_pdf
 from firetrial_parser.text import read_text
+from firetrial_parser.tree_file import document_of
 
 TIMEOUT = 120.0  # seconds of wall time for one paper
 MEMORY = 2 * 1024**3  # bytes of address space
 
 
-def read_tree(data: bytes) -> Document:
-    """A tree as JSON is its own one page; what is in it is for `tree` to say. Raises INVALID for no text."""
-    sha256 = hashlib.sha256(data).hexdigest()
-    return Document(sha256, "tree", "", "", (), sections=(), captions=(), pages=(decode(data),))
-
-
 _READERS = {
     "pdf": read_pdf,
     "html": read_html,
+    "latex": read_latex,
     "markdown": read_markdown,
     "text": read_text,
-    "tree": read_tree,
+    "tree": document_of,
 }
 
 
