@@ -27,12 +27,15 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
+_TOLD_BY = {"docker": "DOCKER_HOST", "openhands": "FIRETRIAL_TEST_OPENHANDS_IMAGE"}
+
+
 def _has(name: str) -> str:
     """Why `name` cannot be had here, or ""."""
     if name == "shared":
         return "" if (SHARED / "firebench").is_dir() else f"no reference inputs at {SHARED}"
-    if name == "docker":
-        return "" if os.environ.get("DOCKER_HOST") else "no Docker engine: DOCKER_HOST is not set"
+    if name in _TOLD_BY:
+        return "" if os.environ.get(_TOLD_BY[name]) else f"no {name} here: {_TOLD_BY[name]} is not set"
     if name == "gpu":
         return "" if shutil.which("nvidia-smi") else "no NVIDIA GPU: there is no nvidia-smi"
     if name == "bwrap":  # the wheel brings it, off PATH

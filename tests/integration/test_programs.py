@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import json
+import contextlib
 import os
-import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +13,13 @@ import pytest
 from firetrial_kit.errors import FiretrialError
 from firetrial_runner.programs import KNOWN, Shelf
 from firetrial_runner.programs.install import install
-from firetrial_runner.run import Outcome, Run, RunState
+from firetrial_runner.run import Outcome
 from support import scripted_models as scripted
-from support.program_lab import KEY, MODEL, ProgramLab, lab
+from support.program_lab import COMMAND, CONCLUSION, QUESTION, assert_that_it_ran, lab
+from support.sandboxes import make_rig
 from support.scripted_models import Reply, Request, ScriptedModels
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.needs("npm")]
-
-# Its output is part of what the model is told; commands of an agent may call models too.
-COMMAND = (
-    "printf 'naïve 0.93\\n' | tee result.txt; printf %s \"${OPENAI_API_KEY:+token}\" > token.txt; exit 3"
-)
-CONCLUSION = "Accuracy is 0.93 – naïve baselines reach “0.5” only."
 
 
 def codex_turns(request: Request, command: str = COMMAND) -> Reply:
@@ -85,40 +78,18 @@ def shelf(case: Case) -> Shelf:
     return shelf
 
 
-async def artifacts(found: ProgramLab, run: Run) -> dict[str, bytes]:
-    assert run.artifacts is not None
-    stored = await found.world.objects.get(run.artifacts.uri)
-    with tarfile.open(fileobj=io.BytesIO(stored)) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}  # type: ignore[union-attr]
-
-
-async def test_a_run_from_question_to_conclusion(case: Case, shelf: Shelf, tmp_path: Path) -> None:
-    with ScriptedModels(case.turns) as models:
-        async with lab(tmp_path, models, case.dialect, shelf) as found:
-            agent_id = await found.register(case.name)
-            run = await found.run(agent_id, instruction="How accurate are naïve baselines?")
-            steps, said, stored = await found.steps(run), await found.conclusion(run), await found.stored()
-            left = await artifacts(found, run)
-    assert (run.state, run.end and run.end.code, said) == (RunState.CONCLUDED, 0, CONCLUSION)
+@pytest.mark.parametrize("kind", ["bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker"))])
+async def test_a_run_from_question_to_conclusion(case: Case, shelf: Shelf, tmp_path: Path, kind: str) -> None:
+    async with contextlib.aclosing(make_rig(kind).sandbox) as sandbox:
+        with ScriptedModels(case.turns) as models:
+            async with lab(tmp_path, models, case.dialect, shelf, sandbox) as found:
+                run = await found.run(await found.register(case.name), instruction=QUESTION)
+                kept = await found.kept(run)
     # The gateway tells of an exchange when it is over, the program of what came of it meanwhile.
-    kinds = [step["kind"] for step in steps if step["kind"] not in {"event", "model"}]
+    kinds = [step["kind"] for step in kept.steps if step["kind"] not in {"event", "model"}]
     assert kinds == ["command", "output", *(["output"] * (len(kinds) - 4)), "thought", "conclusion"]
-    told = {step["kind"]: step for step in steps}
-    assert "tee result.txt" in told["command"]["text"]
-    assert told["command"]["exit_code"] == 3
-    assert "naïve 0.93" in [step["text"] for step in steps if step["kind"] == "output"]
-    assert (told["thought"]["text"], told["conclusion"]["text"]) == (CONCLUSION, CONCLUSION)
-    exchanges = [step["model"] for step in steps if step["kind"] == "model"]
-    assert [(e["name"], e["status"], e["tokens"]["prompt"]) for e in exchanges] == [(MODEL, 200, 100)] * 2
-    assert run.usage is not None
-    assert (run.usage.model_calls, run.usage.prompt_tokens, run.usage.completion_tokens) == (2, 200, 20)
-    assert (run.usage.cached_tokens, run.usage.unpriced_calls) == (40, 0)
-    assert run.usage.cost_usd == pytest.approx(2 * 0.00019)
-    assert left["result.txt"].decode() == "naïve 0.93\n"
-    assert left["token.txt"] == b"token"
-    assert "naïve baselines?" in json.dumps(models.requests[0].body, ensure_ascii=False)
-    assert KEY.encode() not in stored
-    assert all(KEY in str(request.headers) for request in models.requests)
+    assert [step["text"] for step in kept.steps if step["kind"] == "thought"] == [CONCLUSION]
+    assert_that_it_ran(run, kept, models)
 
 
 @pytest.mark.parametrize("case", CASES[:2], indirect=True, ids=lambda case: case.name)

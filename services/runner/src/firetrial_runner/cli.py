@@ -128,7 +128,9 @@ def _known(name: str) -> Program:
 
 
 def _told(program: Program, shelf: Shelf) -> dict[str, object]:
-    how = "not installed" if program.package else "in the agent's own bundle or image"
+    how = "not installed" if program.package else "in the agent's own bundle"
+    if program.package and program.package.by == "pip":
+        how = f"in an image: firetrial programs recipe {program.name}"
     place = str(shelf.place(program.told)) if program.package and shelf.has(program.told) else ""
     return {"program": program.told, "installed": bool(place), "place": place, "how": "" if place else how}
 

@@ -13,7 +13,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_runner.programs import KNOWN, Program, Shelf
 from firetrial_runner.programs.install import install, locked, recipe
 
-PACKAGED = [program for program in KNOWN.values() if program.package]
+PACKAGED = [program for program in KNOWN.values() if program.package and program.package.by == "npm"]
 
 
 def npm(folder: Path, *lines: str) -> str:
@@ -108,5 +108,23 @@ def test_a_recipe_puts_a_program_where_sandboxes_find_it() -> None:
     told = recipe(KNOWN["codex"], "mine:1")
     assert "npm ci --ignore-scripts" in told
     assert told.endswith("FROM mine:1\nCOPY --from=install /opt/codex /opt/codex\n")
-    with pytest.raises(FiretrialError, match="image of its own"):
-        recipe(KNOWN["openhands"], "mine:1")
+    with pytest.raises(FiretrialError, match="own bundle"):
+        recipe(KNOWN["replay"], "mine:1")
+
+
+def test_what_pip_installs_is_pinned_and_goes_into_an_image_alone(tmp_path: Path) -> None:
+    program, shelf = KNOWN["openhands"], Shelf(tmp_path)
+    lock = (locked(program) / "requirements.txt").read_text()
+    assert "://" not in lock
+    pinned = [entry for entry in lock.split("\n") if entry and not entry.startswith((" ", "#"))]
+    assert "openhands==1.16.0 \\" in pinned
+    assert len(pinned) == len([entry for entry in pinned if entry.endswith(" \\") and "==" in entry]) > 100
+    told = recipe(program, "mine:1")
+    assert told.startswith("FROM mine:1 AS install\n")
+    assert "--require-hashes -r requirements.txt" in told
+    assert told.endswith("FROM mine:1\nCOPY --from=install /opt/openhands /opt/openhands\n")
+    with pytest.raises(FiretrialError, match="programs recipe openhands"):
+        install(program, shelf)
+    (fault,) = shelf.faults(program.told)
+    assert "FIRETRIAL_RUNNER_PROGRAMS_IN_IMAGE" in fault.cure
+    assert list(Shelf(tmp_path, frozenset({program.told})).faults(program.told)) == []

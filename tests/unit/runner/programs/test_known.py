@@ -6,14 +6,14 @@ from firetrial_runner import programs
 
 
 @pytest.mark.parametrize(
-    "told", ["", "codex@0.171.0", "codex@1.0.0-rc.1", "openhands", "reference", "replay"]
+    "told", ["", "codex@0.171.0", "codex@1.0.0-rc.1", "openhands@1.16.0", "reference", "replay"]
 )
 def test_names_that_are_right(told: str) -> None:
     assert list(programs.faults(told)) == []
 
 
 @pytest.mark.parametrize(
-    "told", ["codex", "codex@", "reference@1", "vim", "codex@../x", "Codex@1", " codex@1", "@1"]
+    "told", ["codex", "openhands", "codex@", "reference@1", "vim", "codex@../x", "Codex@1", " codex@1", "@1"]
 )
 def test_names_that_are_wrong_say_which_there_are(told: str) -> None:
     (fault,) = programs.faults(told)

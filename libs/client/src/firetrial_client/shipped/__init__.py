@@ -8,7 +8,7 @@ from pathlib import Path
 from firetrial_client.errors import Fault, invalid
 
 _HERE = Path(__file__).parent
-_FOLDERS = ("codex", "claude_code", "opencode", "reference", "oracle", "no_op", "replay")
+_FOLDERS = ("codex", "claude_code", "opencode", "openhands", "reference", "oracle", "no_op", "replay")
 GIVEN = {"oracle": "conclusion.md", "replay": "steps.jsonl"}
 """The file that an agent is given with, by its path under /agent."""
 _REPLAYED = {"command", "edit", "conclusion"}

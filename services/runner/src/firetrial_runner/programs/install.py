@@ -1,4 +1,4 @@
-"""Installing agent programs: by npm from the lock files that ship here, into a shelf or into an image."""
+"""Installing agent programs from the lock files that ship here: npm's into a shelf, any into an image."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _TIMEOUT_S = 1800
 # What ships is a program of the machine's own: no script of a package is run to install it.
 _NPM = ("ci", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier")
 _NODE_IMAGE = "node:22-bookworm-slim"
+_WANTED = "requirements.txt"
+_PIP = f"python3 -m venv venv && venv/bin/pip install --no-cache-dir --no-deps --require-hashes -r {_WANTED}"
 
 
 def install(program: Program, shelf: Shelf, npm: str | None = None) -> Path:
@@ -27,7 +29,10 @@ def install(program: Program, shelf: Shelf, npm: str | None = None) -> Path:
     """
     place = shelf.place(program.told)
     if program.package is None:
-        told = f"{program.name} is not installed: it comes in the agent's own bundle or image"
+        told = f"{program.name} is not installed: it comes in the agent's own bundle"
+        raise FiretrialError(Reason.PRECONDITION, told)
+    if program.package.by == "pip":
+        told = f"{program.told} is installed in an image: firetrial programs recipe {program.name}"
         raise FiretrialError(Reason.PRECONDITION, told)
     if not shelf.has(program.told):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -46,15 +51,18 @@ def recipe(program: Program, base: str) -> str:
     Raises PRECONDITION for a program that is not installed.
     """
     if program.package is None:
-        raise FiretrialError(Reason.PRECONDITION, f"{program.name} has an image of its own")
+        raise FiretrialError(Reason.PRECONDITION, f"{program.name} comes in the agent's own bundle")
     links = " && \\\n    ".join(
         f'ln -s "../$(echo {pattern})" bin/{name} && test -x bin/{name}'
         for name, pattern in program.package.links.items()
     )
     place = f"{PLACE}/{program.name}"
+    by_pip = program.package.by == "pip"
+    made_in, given = (base, (_WANTED,)) if by_pip else (_NODE_IMAGE, _LOCKED)
+    fetch = _PIP if by_pip else f"npm {' '.join(_NPM)}"
     return (
-        f"FROM {_NODE_IMAGE} AS install\nWORKDIR {place}\nCOPY {' '.join(_LOCKED)} ./\n"
-        f"RUN npm {' '.join(_NPM)} && mkdir bin && \\\n    {links}\n\n"
+        f"FROM {made_in} AS install\nWORKDIR {place}\nCOPY {' '.join(given)} ./\n"
+        f"RUN {fetch} && mkdir bin && \\\n    {links}\n\n"
         f"FROM {base}\nCOPY --from=install {place} {place}\n"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from firetrial_kit.errors import Fault
 from firetrial_runner.gateway.upstream import Dialect
 from firetrial_runner.programs.program import Package, Program, split
-from firetrial_runner.streams import ClaudeCode, Codex, OpenCode, OpenHands, Reference
+from firetrial_runner.streams import ClaudeCode, Codex, OpenCode, OpenHandsEvents, Reference
 
 _CODEX = "node_modules/@openai/codex-linux-*/vendor/*-linux-*"
 _CLAUDE = "node_modules/@anthropic-ai/claude-code-linux-*"
@@ -35,8 +35,13 @@ _PROGRAMS = (
         # Its own package wants those of all machines, of which not every registry has all.
         Package("opencode-linux-x64", "1.18.33", {"opencode": f"{_OPENCODE}/bin/opencode"}),
     ),
-    # Needs a Python of its own: its image brings it, with whatever version the image's maker chose.
-    Program("openhands", OpenHands),
+    Program(
+        "openhands",
+        OpenHandsEvents,
+        Dialect.OPENAI,
+        # Needs Python 3.12, which not every machine has to show: an image brings both.
+        Package("openhands", "1.16.0", {"openhands": "venv/bin/openhands"}, by="pip"),
+    ),
     # The project's own are in the bundle of the agent that ships.
     Program("reference", Reference, Dialect.OPENAI),
     Program("replay", Reference),

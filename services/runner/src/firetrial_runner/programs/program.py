@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from firetrial_runner.gateway.upstream import Dialect
 from firetrial_runner.streams import StreamReader
@@ -16,14 +17,16 @@ _TOLD = re.compile(r"([a-z0-9][a-z0-9-]{0,31})(?:@([A-Za-z0-9][A-Za-z0-9._+-]{0,
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """An npm package, pinned with all that it needs by the lock file that ships with the runner.
+    """A package of npm's or PyPI's, pinned with all that it needs by the lock file that ships here.
 
     links: what is to be found in bin/, as the one path below the installed tree that matches a pattern.
+    by: what installs it. What pip does is bound to the Python that it was installed with, and so to an image.
     """
 
     name: str
     version: str
     links: Mapping[str, str]
+    by: Literal["npm", "pip"] = "npm"
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ class Shelf:
         if program is None or program.package is None or told in self.in_image or self.has(told):
             return
         cure = f"must be installed where runs are made: firetrial programs install {program.name}"
-        if program.told != told:
+        if program.package.by == "pip":
+            recipe = f"firetrial programs recipe {program.name}"
+            cure = f"must be in the image of runs ({recipe}), as FIRETRIAL_RUNNER_PROGRAMS_IN_IMAGE says"
+        elif program.told != told:
             cure = f"must be there as {self.place(told)}; this release installs {program.told}"
         yield Fault("program", told, cure)

@@ -9,6 +9,7 @@ from firetrial_runner.streams.codex_log import CodexLog
 from firetrial_runner.streams.ending import Ending, Spent, StreamReader
 from firetrial_runner.streams.opencode import OpenCode
 from firetrial_runner.streams.openhands import OpenHands
+from firetrial_runner.streams.openhands_events import OpenHandsEvents
 from firetrial_runner.streams.reference import Reference
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Ending",
     "OpenCode",
     "OpenHands",
+    "OpenHandsEvents",
     "Reference",
     "Spent",
     "StreamReader",

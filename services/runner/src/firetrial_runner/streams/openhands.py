@@ -1,4 +1,4 @@
-"""OpenHands' log: blocks headed by a time and a word, in which actions and observations are spelled out.
+"""OpenHands' log, before version 1: blocks headed by a time and a word that spell out what was done and seen.
 
 What was observed stands between two marks and is not looked into: whatever an agent reads, its conclusion is
 what it finished with. That is written as Python writes a string, and is read so, letter by letter: decoding
