@@ -28,6 +28,7 @@ def test_labels(sentence: str, labels: set[str]) -> None:
         "We find that models rarely use the middle of a text.",
         "The two methods perform comparably and neither outperforms the other.",
         "Figure 2 shows that GPT-4 is better calibrated and improves further.",
+        "Insertion sort needs the fewest comparisons on a sorted list, 399 (Table 1).",
     ],
 )
 def test_findings(sentence: str) -> None:
@@ -38,6 +39,9 @@ def test_findings(sentence: str) -> None:
     "sentence",
     [
         "Figure 2 presents an example prompt.",
+        "Table 3 lists the higher settings of each run.",
+        "The larger models are listed in Appendix B.",
+        "We list the larger models in Table 2.",
         "See Table 4 for more details on the data.",
         "We increase or decrease the number of documents (Figure 4).",
         "Does accuracy fall with noise?",

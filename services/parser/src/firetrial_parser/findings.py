@@ -39,7 +39,8 @@ _CLAIM = re.compile(
 )
 _POINTER = re.compile(
     r"""\b(?:examples?|overview|illustrat\w+|set-?up|pipeline|workflow|prompts?|templates?|schematic|definitions?|notation
-    |summari[sz]es?\s+(?:the\s+)?(?:data|statistics|prompts|tasks)|hyper-?parameters?|provides?|presents?|we\s+report|computed\s+as|defined\s+as|note\s+that|lists?|listed
+    |summari[sz]es?\s+(?:the\s+)?(?:data|statistics|prompts|tasks)|hyper-?parameters?|provides?|presents?|we\s+report|computed\s+as|defined\s+as|note\s+that|listed
+    |(?:fig(?:ure|\.)?|table|appendix|section)s?\s*[\w.]*\s+(?:also\s+)?lists?|we\s+(?:also\s+)?list|lists\s+of
     |details?|depicts?|depicted|described|see\s+(?:also\s+)?(?:figure|table|fig))\b""",
     re.VERBOSE | re.IGNORECASE,
 )
