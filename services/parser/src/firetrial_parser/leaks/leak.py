@@ -88,7 +88,11 @@ class Secrets:
         own = coined_names(document, [*findings, *method], published)
         return cls(
             names=(
-                *((LeakKind(kind), pattern) for kind, pattern in paper_patterns(document)),
+                *(
+                    (LeakKind(kind), pattern)
+                    for kind, pattern in paper_patterns(document)
+                    if not any(pattern.search(text) for text in published)
+                ),
                 *((LeakKind.METHOD, pattern) for pattern in own),
             ),
             taken=(

@@ -23,9 +23,10 @@ _LEAST_JOINING = 2
 
 
 def prose_phrases(document: Document, length: int) -> set[tuple[str, ...]]:
-    """All runs of `length` words in a paper's text that read as prose."""
-    texts = [document.title, document.abstract, *document.pages]
-    texts += [section.text for section in document.sections]
+    """All runs of `length` words within a paragraph or caption of a paper that read as prose."""
+    texts = [document.title, document.abstract, *(caption.text for caption in document.captions)]
+    texts += [paragraph for section in document.sections for paragraph in section.paragraphs]
+    texts += () if document.sections else document.pages
     found = set().union(*(phrases(text, length) for text in texts))
     return {run for run in found if sum(word in _JOINING for word in run) >= _LEAST_JOINING}
 
