@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from firetrial_parser.anchor import Anchor
 from firetrial_parser.captions import CaptionStart, caption_start, split_caption
 from firetrial_parser.document import PARAGRAPH_BREAK, Caption, Section
 from firetrial_parser.glyphs import Line
-from firetrial_parser.layout import Block
+from firetrial_parser.headings import is_bibliography, supplementary
+from firetrial_parser.layout import Block, page_text
 from firetrial_parser.prose import join_lines
 from firetrial_parser.style import Style
 
@@ -22,13 +24,18 @@ class _Open:
     level: int
     page: int
     paragraphs: list[str] = field(default_factory=list)
+    anchors: list[Anchor] = field(default_factory=list)
 
 
 class Filling:
-    """Takes blocks in reading order; `front` keeps what stands before the first heading."""
+    """Takes blocks in reading order; `front` keeps what stands before the first heading.
+
+    `entries` are the blocks of the references.
+    """
 
     def __init__(self, style: Style, vocabulary: set[str]) -> None:
         self.front: list[Block] = []
+        self.entries: list[Block] = []
         self._style = style
         self._vocabulary = vocabulary
         self._open: list[_Open] = []
@@ -38,8 +45,10 @@ class Filling:
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections so far."""
+        beyond = supplementary([(s.title, s.level) for s in self._open])
         return tuple(
-            Section(s.title, s.level, s.page, PARAGRAPH_BREAK.join(s.paragraphs)) for s in self._open
+            Section(s.title, s.level, s.page, PARAGRAPH_BREAK.join(s.paragraphs), extra, tuple(s.anchors))
+            for s, extra in zip(self._open, beyond, strict=True)
         )
 
     @property
@@ -51,7 +60,7 @@ class Filling:
         self, blocks: Sequence[Block], found: Mapping[int, tuple[str, int]], title_at: Collection[int]
     ) -> None:
         """Put each block where it belongs; `found` are the headings, `title_at` the title's blocks."""
-        for i, block in enumerate(blocks):
+        for i, (block, start_at) in enumerate(zip(blocks, _starts(blocks), strict=True)):
             if i in title_at:
                 continue
             if i in found:
@@ -61,8 +70,10 @@ class Filling:
                 self._keep_best(start, block)
             elif not self._open:
                 self.front.append(block)
+            elif is_bibliography(self._open[-1].title):
+                self.entries.append(block)
             elif self._style.prose(block):
-                self._add_prose(block)
+                self._add_prose(block, start_at)
 
     def _keep_best(self, start: CaptionStart, block: Block) -> None:
         """Keep one caption a label: the one that looks most like a caption, then the first."""
@@ -75,16 +86,31 @@ class Filling:
         if start.label not in self._captions or self._captions[start.label][0] < score:
             self._captions[start.label] = (score, caption)
 
-    def _add_prose(self, block: Block) -> None:
+    def _add_prose(self, block: Block, start: int) -> None:
         last, self._last = self._last, block
         turned = last is not None and (last.page != block.page or last.top < block.top)
-        paragraphs = self._open[-1].paragraphs
+        section = self._open[-1]
         for n, group in enumerate(_split_at_indents(block)):
             text = join_lines((line.text for line in group), self._vocabulary)
-            if paragraphs and _goes_on(paragraphs[-1], text, turned=turned and n == 0):
-                paragraphs[-1] = join_lines([paragraphs[-1], text], self._vocabulary)
+            end = start + len("\n".join(line.text for line in group))
+            if section.paragraphs and _goes_on(section.paragraphs[-1], text, turned=turned and n == 0):
+                section.paragraphs[-1] = join_lines([section.paragraphs[-1], text], self._vocabulary)
+                if section.anchors[-1].page == block.page:
+                    section.anchors[-1] = replace(section.anchors[-1], end=end)
             else:
-                paragraphs.append(text)
+                section.paragraphs.append(text)
+                section.anchors.append(Anchor(block.page, start, end))
+            start = end + 1
+
+
+def _starts(blocks: Sequence[Block]) -> Iterator[int]:
+    """Where each block begins in the text of its page."""
+    page = at = 0
+    for block in blocks:
+        at = at if block.page == page else 0
+        page = block.page
+        yield at
+        at += len(page_text([block])) + 1
 
 
 def _caption_of(block: Block) -> CaptionStart | None:

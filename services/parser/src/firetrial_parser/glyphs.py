@@ -46,6 +46,14 @@ class Glyph(NamedTuple):
     space: bool
 
 
+class Rule(NamedTuple):
+    """A horizontal line that is drawn, from x0 to x1."""
+
+    x0: float
+    x1: float
+    y: float
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """Glyphs on one base line without a wide gap.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from firetrial_parser.captions import caption_start, split_caption
-from firetrial_parser.glyphs import Line
+from firetrial_parser.glyphs import Glyph, Line, Rule
 
 MARGIN = 0.1  # running headers and footers stand in the outer tenth of the page
 REPEATS = 3  # on so many pages the same line is furniture
@@ -20,12 +20,17 @@ SIZE_TOLERANCE = 0.6  # points
 
 @dataclass(frozen=True, slots=True)
 class PageLines:
-    """The lines of one page in the order they were drawn; `number` counts from 1, sizes in points."""
+    """The lines of one page in the order they were drawn; `number` counts from 1, sizes in points.
+
+    `rules` are its horizontal lines; `glyphs` are kept where there is a table to be read from them.
+    """
 
     number: int
     width: float
     height: float
     lines: tuple[Line, ...]
+    rules: tuple[Rule, ...] = ()
+    glyphs: tuple[Glyph, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,17 @@ def weighted(lines: Iterable[Line]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
+def page_text(found: Iterable[Block]) -> str:
+    """The text of a page's blocks, line by line."""
+    return "\n".join(line.text for block in found for line in block.lines)
+
+
 # ---- furniture
+
+
+def margins(page: PageLines) -> list[str]:
+    """What stands in the outer tenths of a page, at its top and bottom."""
+    return [line.text for line in page.lines if _in_margin(line, page)]
 
 
 def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
@@ -82,18 +97,25 @@ def without_furniture(pages: Sequence[PageLines]) -> list[PageLines]:
     seen: Counter[tuple[str, int]] = Counter()
     for page in pages:
         seen.update({_place(line) for line in page.lines if _in_margin(line, page)})
-    return [_strip(page, seen) for page in pages]
+    ruled: Counter[Rule] = Counter()
+    for page in pages:
+        ruled.update({_rule_place(rule) for rule in page.rules})
+    return [_strip(page, seen, ruled) for page in pages]
+
+
+def _rule_place(rule: Rule) -> Rule:
+    return Rule(round(rule.x0), round(rule.x1), round(rule.y))
 
 
 def _place(line: Line) -> tuple[str, int]:
     return re.sub(r"\d+", "#", line.text.lower()), round(line.y / 4)
 
 
-def _in_margin(line: Line, page: PageLines) -> bool:
+def _in_margin(line: Line | Rule, page: PageLines) -> bool:
     return not MARGIN * page.height < line.y < (1 - MARGIN) * page.height
 
 
-def _strip(page: PageLines, seen: Counter[tuple[str, int]]) -> PageLines:
+def _strip(page: PageLines, seen: Counter[tuple[str, int]], ruled: Counter[Rule]) -> PageLines:
     numbers = [line for line in page.lines if re.fullmatch(r"\d{1,4}", line.text)]
     numbered = len(numbers) >= LINE_NUMBERS and len({round(line.x1 / 4) for line in numbers}) <= 3
 
@@ -103,7 +125,8 @@ def _strip(page: PageLines, seen: Counter[tuple[str, int]]) -> PageLines:
         return (_in_margin(line, page) and (bare or repeated)) or (bare and numbered)
 
     kept = tuple(line for line in page.lines if not furniture(line))
-    return PageLines(page.number, page.width, page.height, kept)
+    rules = tuple(r for r in page.rules if ruled[_rule_place(r)] < REPEATS or not _in_margin(r, page))
+    return replace(page, lines=kept, rules=rules)
 
 
 # ---- blocks

@@ -7,24 +7,37 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
+from firetrial_parser.captions import split_caption
 from firetrial_parser.document import Document
-from firetrial_parser.glyphs import LIGATURES, Font, Glyph, Line, combine_accents, lines
+from firetrial_parser.glyphs import LIGATURES, Font, Glyph, Rule, combine_accents, lines
 from firetrial_parser.intake import refuse
-from firetrial_parser.layout import Block, PageLines, blocks, in_reading_order, leading, without_furniture
+from firetrial_parser.layout import (
+    PageLines,
+    blocks,
+    in_reading_order,
+    leading,
+    margins,
+    page_text,
+    without_furniture,
+)
+from firetrial_parser.stamp import arxiv_id, venue_and_year
 from firetrial_parser.structure import structure
+from firetrial_parser.tables import tables
 
 MAX_PAGES = 2000
 MAX_CHARS = 20_000_000
 FEWEST_CHARS_PER_PAGE = 20  # under this average there is no text layer worth the name
+MAX_OBJECTS = 20_000  # drawn objects of a page that are looked at for the rules of its tables
+THIN, SHORT = 3.0, 10.0  # points: a rule is thinner and longer
 FORCE_BOLD = 1 << 18  # PDF 32000-1, table 123
 
 _BOLD_NAME = re.compile(r"(?i)bold|black|heavy|medi(?:um)?\b|semibold|demi|-bd\b|bx\d*$|\.b$")
-_ARXIV = re.compile(r"arXiv:\s?(\d{4}\.\d{4,5}|[a-z\-]+/\d{7})", re.IGNORECASE)
 
 
 def read_pdf(data: bytes) -> Document:
@@ -37,8 +50,8 @@ def read_pdf(data: bytes) -> Document:
     step = leading(clean)
     found = [in_reading_order(page, blocks(page, step)) for page in clean]
     parts = structure([block for page in found for block in page])
-    texts = tuple("\n".join(_block_text(b) for b in page) for page in found)
-    arxiv = _ARXIV.search(stamp) or _ARXIV.search(texts[0] if texts else "")
+    texts = tuple(page_text(page) for page in found)
+    venue, year = venue_and_year("\n".join([*(line for page in pages[:3] for line in margins(page)), stamp]))
     return Document(
         sha256=hashlib.sha256(data).hexdigest(),
         format="pdf",
@@ -48,12 +61,12 @@ def read_pdf(data: bytes) -> Document:
         sections=parts.sections,
         captions=parts.captions,
         pages=texts,
-        arxiv_id=arxiv[1] if arxiv else "",
+        arxiv_id=arxiv_id(stamp) or arxiv_id(texts[0]),
+        tables=tables(clean, found, parts.captions),
+        references=parts.references,
+        venue=venue,
+        year=year,
     )
-
-
-def _block_text(block: Block) -> str:
-    return "\n".join(line.text for line in block.lines)
 
 
 def _pages(data: bytes) -> tuple[list[PageLines], str]:
@@ -107,65 +120,96 @@ def _page(document: Any, index: int) -> tuple[PageLines, str]:
             "file", f"page {index + 1}: {error}", "the page is damaged; fetch the PDF again"
         ) from error
     width, height = page.get_size()
-    upright: list[Glyph] = []
-    turned: list[Glyph] = []
-    for glyph, turn in _glyphs(text_page):
-        (turned if turn else upright).append(glyph)
-    aside = lines(turned)
-    found = lines(combine_accents(upright))
-    stamp = " ".join(line.text for line in aside)
-    if len(turned) > len(upright):
-        found, width, height = [*_lifted(aside), *found], height, width
-    return PageLines(index + 1, width, height, tuple(found)), stamp
+    by_turn: dict[int, list[Glyph]] = {0: [], 1: [], 3: []}
+    for glyph, turn in _glyphs(text_page, width, height):
+        by_turn[turn].append(glyph)
+    turned = lines([*by_turn[1], *by_turn[3]])
+    stamp = " ".join(line.text for line in turned)
+    turn = max(by_turn, key=lambda t: len(by_turn[t]))
+    found = lines(combine_accents(by_turn[0]))
+    kept = any(start.kind == "table" for line in (*found, *turned) if (start := split_caption(line.text)))
+    glyphs = by_turn[turn] if kept else []
+    rules = _rules(page, turn, width, height) if kept else []
+    if turn:
+        found = [*turned, *found]
+        width, height = height, width
+    return PageLines(index + 1, width, height, tuple(found), tuple(rules), tuple(glyphs)), stamp
 
 
-def _lifted(aside: list[Line]) -> list[Line]:
-    """Lines of a page that is set sideways, moved into positive coordinates."""
-    low = min(line.y for line in aside)
-    return [
-        Line(a.text, a.x0, a.x1, a.y - min(low, 0), a.font, a.top_size, a.bold, a.bold_head, a.marked)
-        for a in aside
-    ]
+def _rules(page: Any, turn: int, width: float, height: float) -> list[Rule]:
+    """The lines that are horizontal when the page is turned so that its text is upright."""
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    found: list[Rule] = []
+    for i in range(min(pdfium.FPDFPage_CountObjects(page.raw), MAX_OBJECTS)):
+        drawn = pdfium.FPDFPage_GetObject(page.raw, i)
+        if pdfium.FPDFPageObj_GetType(drawn) != pdfium.FPDF_PAGEOBJ_PATH:
+            continue
+        if not pdfium.FPDFPageObj_GetBounds(drawn, left, bottom, right, top):
+            continue
+        x0, x1, y0, y1 = left.value, right.value, bottom.value, top.value
+        if turn == 1:
+            x0, x1, y0, y1 = y0, y1, width - x1, width - x0
+        elif turn == 3:
+            x0, x1, y0, y1 = height - y1, height - y0, x0, x1
+        if y1 - y0 < THIN and x1 - x0 > SHORT:
+            found.append(Rule(x0, x1, (y0 + y1) / 2))
+    return found
 
 
-def _glyphs(text_page: Any) -> Iterator[tuple[Glyph, int]]:
-    """Each visible character with its turn in quarters: 0 upright, 1 and 3 on its side."""
-    box, x, y = pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
+# As in `pypdfium2.raw`, but objects are told apart by plain numbers: a pointer for each character is slow.
+_text_object = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(
+    ctypes.cast(pdfium.FPDFText_GetTextObject, ctypes.c_void_p).value or 0
+)
+
+
+def _glyphs(text_page: Any, width: float, height: float) -> Iterator[tuple[Glyph, int]]:
+    """Each visible character with its turn in quarters: 0 upright, 1 and 3 on its side.
+
+    Places are those on a page that is turned so that the character is upright.
+    """
+    raw, box, x, y = text_page.raw, pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
     faces: dict[int | None, tuple[Font, int]] = {}
     space, high = False, 0
     for i in range(text_page.count_chars()):
-        code = pdfium.FPDFText_GetUnicode(text_page, i)
+        code = pdfium.FPDFText_GetUnicode(raw, i)
         if 0xD800 <= code < 0xDC00:
             high = code
             continue
-        text, high = _character(code, high), 0
-        if not text.strip() or not text.isprintable():
+        text, high = _supplementary(code, high) if 0xDC00 <= code < 0xE000 else _character(code), 0
+        if not text:
             space = True
             continue
-        key = ctypes.cast(pdfium.FPDFText_GetTextObject(text_page, i), ctypes.c_void_p).value
+        key = _text_object(raw, i)
         if key not in faces:
             faces[key] = _face(text_page, i)
         font, turn = faces[key]
-        if turn == 2 or not pdfium.FPDFText_GetLooseCharBox(text_page, i, box):
+        if turn == 2 or not pdfium.FPDFText_GetLooseCharBox(raw, i, box):
             continue
-        pdfium.FPDFText_GetCharOrigin(text_page, i, x, y)
+        pdfium.FPDFText_GetCharOrigin(raw, i, x, y)
         if turn == 0:
             glyph = Glyph(text, box.left, box.right, y.value, font, space)
         elif turn == 1:
-            glyph = Glyph(text, box.bottom, box.top, -x.value, font, space)
+            glyph = Glyph(text, box.bottom, box.top, width - x.value, font, space)
         else:
-            glyph = Glyph(text, -box.top, -box.bottom, x.value, font, space)
+            glyph = Glyph(text, height - box.top, height - box.bottom, x.value, font, space)
         yield glyph, turn
         space = False
 
 
-def _character(code: int, high: int) -> str:
-    """The text of a UTF-16 unit (`high` is the surrogate before it, or 0); "" for half a character."""
-    if 0xDC00 <= code < 0xE000:
-        # Letters of the mathematical alphabets are plain letters to a reader of the text.
-        whole = chr(0x10000 + ((high - 0xD800) << 10) + code - 0xDC00) if high else ""
-        return unicodedata.normalize("NFKC", whole)
-    return chr(code).translate(LIGATURES) if 0 < code < 0x110000 else ""
+@lru_cache(maxsize=8192)
+def _character(code: int) -> str:
+    """The text of a UTF-16 unit that is a whole character; "" for what cannot be seen."""
+    text = chr(code).translate(LIGATURES) if 0 < code < 0x110000 else ""
+    return text if text.strip() and text.isprintable() else ""
+
+
+def _supplementary(low: int, high: int) -> str:
+    """The text of a pair of surrogates; "" for half a pair."""
+    # Letters of the mathematical alphabets are plain letters to a reader of the text.
+    text = (
+        unicodedata.normalize("NFKC", chr(0x10000 + ((high - 0xD800) << 10) + low - 0xDC00)) if high else ""
+    )
+    return text if text.strip() and text.isprintable() else ""
 
 
 def _face(text_page: Any, i: int) -> tuple[Font, int]:

@@ -14,9 +14,12 @@ from firetrial_parser.front import authors, title_blocks, unnamed_abstract
 from firetrial_parser.glyphs import Line
 from firetrial_parser.layout import Block
 from firetrial_parser.prose import alphabetic_share, join_lines, vocabulary_of
+from firetrial_parser.referenced import references
 from firetrial_parser.style import SMALL, Style
 
 _TOC_ENTRY = re.compile(r".*(?:\s?\.){4,}\s*\d*$|.*\S\s+\d{1,3}$")
+
+LARGER = 1.05  # a heading without a number, among headings with numbers, is set larger than the body
 
 Headings = dict[int, tuple[str, int]]  # index of a block → title and level; level 0 is not known yet
 
@@ -30,6 +33,7 @@ class Structure:
     abstract: str
     sections: tuple[Section, ...]
     captions: tuple[Caption, ...]
+    references: tuple[str, ...]
 
 
 def structure(blocks: Sequence[Block]) -> Structure:
@@ -47,6 +51,7 @@ def structure(blocks: Sequence[Block]) -> Structure:
         abstract=_abstract(filling.sections) or unnamed_abstract(filling.front),
         sections=filling.sections,
         captions=filling.captions,
+        references=references(filling.entries, vocabulary),
     )
 
 
@@ -96,10 +101,17 @@ def _could_be_heading(block: Block, style: Style) -> bool:
     return (
         len(block.lines) <= 3
         and len(text) <= headings.MAX_HEADING_CHARS
-        and (style.strong(block) or named)
+        and (style.strong(block) or named or _strong_number(block, style))
         and split_caption(text) is None
         and not text.endswith((",", ";"))
     )
+
+
+def _strong_number(block: Block, style: Style) -> bool:
+    """Whether a block begins in bold with a number of several parts; names in it may be in another face."""
+    number = headings.numbered(block.text)
+    bold = block.lines[0].bold_head and block.lines[0].bold > 0.5
+    return number is not None and number.level > 1 and bold and block.size >= SMALL * style.body
 
 
 def _numbered(blocks: Sequence[Block], candidates: Sequence[int]) -> Headings:
@@ -123,8 +135,11 @@ def _stands_out(blocks: Sequence[Block], i: int, style: Style, faces: frozenset[
         return False  # a full line: the bold beginning of a paragraph
     if not text[:1].isupper() or alphabetic_share([text]) < 0.8 or text.endswith(".") or text.count(" ") > 14:
         return False
-    face_fits = _face(block.lines[0]) in faces if faces else block.size >= 0.97 * style.body
-    return face_fits and abs(block.x0 - below.x0) < 2 * style.body
+    if faces:  # a bold line of the body's size is the head of a box or a run-in, where headings have numbers
+        fits = _face(block.lines[0]) in faces and block.lines[0].top_size >= LARGER * style.body
+    else:
+        fits = block.size >= 0.97 * style.body
+    return fits and abs(block.x0 - below.x0) < 2 * style.body
 
 
 def _with_levels(found: Headings, blocks: Sequence[Block]) -> Headings:
