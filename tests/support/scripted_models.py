@@ -359,7 +359,12 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            size = int(self.headers["content-length"])
+            data = self.rfile.read(size)
+            if len(data) < size:  # who asked was killed in the middle of it
+                self.close_connection = True
+                return
+            body = json.loads(data)
             headers = {name.lower(): value for name, value in self.headers.items()}
             reply = models.reply_to(Request(self.path, headers, body))
             time.sleep(reply.delay)
