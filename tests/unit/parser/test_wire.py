@@ -1,6 +1,8 @@
+import asyncio
+import json
 from datetime import UTC, datetime
 
-from google.protobuf.json_format import MessageToJson, Parse
+from google.protobuf.json_format import MessageToJson
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,28 +10,47 @@ from firetrial.parser.v1 import paper_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.objects import ObjectRef
 from firetrial_kit.references import ref_to_domain, ref_to_wire
+from firetrial_kit.testing import InMemoryObjects
+from firetrial_parser.archive import Archive
 from firetrial_parser.records import PaperRecord, PaperState
-from firetrial_parser.tree import Node
+from firetrial_parser.tree import Grounding, Node, PaperFacts, Tree, numbered
 from firetrial_parser.wire import (
     experiment_id,
-    node_to_domain,
     node_to_wire,
     paper_to_wire,
     plan_faults,
     slip_to_wire,
+    tree_to_domain,
+    tree_to_wire,
 )
-from unit.parser.test_tree import TREES
+from unit.parser.test_tree import MANY, TEXTS, TREES
 from unit.parser.world import plan
 
 REF = ObjectRef("papers/x/source", "0" * 64, 7, "text/plain")
 
 
-@given(TREES)
-def test_trees_travel_without_loss(tree: Node) -> None:
-    message = node_to_wire(tree)
-    stored = MessageToJson(message, preserving_proto_field_name=True)
-    assert node_to_domain(message) == tree
-    assert node_to_domain(Parse(stored, paper_pb2.Node())) == tree
+FACTS = st.builds(PaperFacts, title=TEXTS, authors=MANY, venue=TEXTS, year=st.integers(0, 9999), id=TEXTS)
+GROUNDINGS = st.builds(Grounding, supported=st.integers(0, 999), statements=st.integers(0, 999), method=TEXTS)
+WHOLE = st.builds(Tree, root=TREES, paper=FACTS, extraction=TEXTS, grounding=GROUNDINGS)
+
+
+@given(WHOLE)
+def test_trees_travel_from_file_to_message_to_store_without_loss(tree: Tree) -> None:
+    archive = Archive(InMemoryObjects())
+
+    async def stored() -> Tree:
+        return await archive.tree(await archive.put_tree("p", tree))
+
+    assert Tree.from_json(json.loads(json.dumps(tree.to_json()))) == tree
+    assert tree_to_domain(tree_to_wire(tree)) == tree
+    assert asyncio.run(stored()) == tree
+
+
+async def test_a_tree_that_an_earlier_version_kept_is_read() -> None:
+    objects, root = InMemoryObjects(), numbered(Node("root", "R", children=(Node("leaf", "L"),)))
+    data = MessageToJson(node_to_wire(root), preserving_proto_field_name=True).encode()
+    ref = await objects.put("papers", "p/tree.json", data, "application/json")
+    assert (await Archive(objects).tree(ref)).root == root
 
 
 def test_references_travel_without_loss() -> None:

@@ -2,8 +2,8 @@
 
 A statement is a sentence of a description or conclusion, or a clause of one, that says something by itself.
 Without a judge it is supported where the paper has it in its words (see `quoting`), or where one passage has
-all its numbers, most of its content words, a negation if it has one, and does not go up where it goes down.
-Words alone cannot tell more; what they leave open a judge may find entailed by the nearest passages.
+all its numbers, most of its content words, a negation if it has one, and goes up or down where it does. Words
+alone cannot tell more; what they leave open a judge may find entailed by the nearest passages.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _agree(passage: _Passage, statement: str) -> bool:
     ways = _ways(statement)
     return (
         (passage.negated or not _negated(statement))
-        and (not ways or not passage.ways or bool(ways & passage.ways))
+        and (not ways or bool(ways & passage.ways))
         and not passage.numerals.missing(statement)
     )
 

@@ -2,9 +2,9 @@
 
 A number is the paper's where one of the paper's rounds to it at its own precision (12.3 for 12.34), also
 where one is a percentage and the other the share (12.3% for 0.123), one has its thousands set apart, a factor
-of its own (1.5k, 7B, 3 million, 2e-4, 2 × 10^-4) or is spelt out in the paper (three for 3). Signs are left
-out of account. Half, twice and other words of a statement are not read, nor are sums and differences worked
-out: a statement must have the paper's own numbers.
+of its own (1.5k, 7B, 3 million, 2e-4, 2 × 10^-4) or is spelt out in the paper (three for 3). Minus signs are
+left out of account, and percent signs that the paper leaves out, as tables do. Half, twice and other words of
+a statement are not read, nor are sums and differences worked out: a statement must have the paper's numbers.
 """
 
 from __future__ import annotations
