@@ -76,6 +76,26 @@ def test_what_a_run_had_set_aside_is_written_off_with_it() -> None:
     assert after.written_off("r-1") is None
 
 
+class Slow(InMemoryState):
+    """Answers late that it has changed something."""
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        revision = await super().update(key, value, revision)
+        await asyncio.sleep(0.02)
+        return revision
+
+
+async def test_a_call_that_is_cancelled_sets_nothing_aside() -> None:
+    state = Slow()
+    reserving = asyncio.create_task(purses(state, ManualClock()).of("e-1", 1.0, "r-1").reserve(0.7, 0.7))
+    await asyncio.sleep(0.01)
+    assert (await Records(state, "account", Account).get("e-1")).holds
+    reserving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reserving
+    assert await Records(state, "account", Account).get("e-1") == Account()
+
+
 def test_settling_twice_is_settling_once() -> None:
     account = Account(0.5, {"h": Held(0.2, timedelta(days=1).total_seconds())})
     once = account.settle("h", 0.1)

@@ -92,11 +92,18 @@ class Purse:
     async def reserve(self, least: float, most: float) -> tuple[str, float]:
         """(the hold's name, USD set aside: `least` to `most`). Raises OverBudgetError."""
         hold = f"{self._run_id}.{secrets.token_hex(8)}"
+        try:
+            return hold, await self._set_aside(hold, least, most)
+        except asyncio.CancelledError:  # it may be set aside for all that
+            await asyncio.shield(self.settle(hold, 0.0))
+            raise
+
+    async def _set_aside(self, hold: str, least: float, most: float) -> float:
         for _ in range(_PATIENCE):
             now = self._clock.now().timestamp()
             account = await self._change(lambda a, now=now: a.reserve(hold, least, most, self._cap, now))  # type: ignore[misc]
             if hold in account.holds:
-                return hold, account.holds[hold].usd
+                return account.holds[hold].usd
             await self._sleep(_WAIT_S)
         raise OverBudgetError(
             f"what the experiment may spend ({self._cap:.4f} USD) is set aside by other runs"

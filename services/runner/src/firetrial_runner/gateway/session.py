@@ -64,9 +64,11 @@ class Session:
         self._down: dict[str, UpstreamError] = {}
 
     def admit(self, token: str) -> None:
-        """Raises Refusal for any token but the run's own, and for that one too once the run is over."""
+        """Raises Refusal for any token but the run's own, and for that too once the run is over or lost."""
         if not hmac.compare_digest(token.encode(), self.token.encode()) or not self._open:
             raise Refusal(Kind.TOKEN, "the key must be the run's own, which lives as long as the run")
+        if not self.holds():
+            raise Refusal(Kind.UPSTREAM, "the run's lease is over: another attempt may be under way")
 
     @contextmanager
     def calling(self) -> Iterator[None]:
