@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
@@ -33,7 +34,7 @@ def rendered(found: pb.GetReviewResponse, *, width: int, colour: bool) -> str:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=colour, no_color=not colour, highlight=False)
     console.print(Group(*_parts(found)))
-    return out.getvalue()
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
 def _parts(found: pb.GetReviewResponse) -> Iterator[RenderableType]:
@@ -111,7 +112,7 @@ def _by_node(faults: Iterable[pb.TreeFault]) -> Mapping[str, list[pb.TreeFault]]
 
 
 def _tree(node: Node, faults: Mapping[str, list[pb.TreeFault]], under: Tree | None = None) -> Tree:
-    label = Group(_title(node), *_told(node), *map(_fault, faults.get(node.path, ())))
+    label = Group(_title(node), _told(node), *map(_fault, faults.get(node.path, ())))
     here = under.add(label) if under is not None else Tree(label, guide_style="dim")
     for child in node.children:
         _tree(child, faults, here)
@@ -130,7 +131,8 @@ def _title(node: Node) -> Text:
     return text
 
 
-def _told(node: Node) -> Iterator[RenderableType]:
+def _told(node: Node) -> Table:
+    """What a node states, and under it the words of the paper that it rests on."""
     named = [
         ("about", node.description if node.kind != NODE_KIND_LEAF else ""),
         ("task", node.task),
@@ -140,20 +142,30 @@ def _told(node: Node) -> Iterator[RenderableType]:
         ("protocol", node.protocol),
         ("finding", node.conclusion),
     ]
-    for name, told in named:
-        if told:
-            yield Text.assemble((f"{name:9}", "dim"), shown(told))
-    yield from map(_quote, node.quotes)
+    grid = _named((name, Text(shown(told))) for name, told in named if told)
+    for quote in node.quotes:
+        grid.add_row("", _quote(quote))
+    return grid
 
 
-def _quote(quote: Quote) -> RenderableType:
+def _named(rows: Iterable[tuple[str, Text]], width: int = 9) -> Table:
+    """Names and texts side by side; a text that is wrapped stays beside its name."""
+    grid = Table.grid()
+    grid.add_column(width=width, style="dim")
+    grid.add_column()
+    for name, text in rows:
+        grid.add_row(name, text)
+    return grid
+
+
+def _quote(quote: Quote) -> Text:
     if not quote.page:
         where = ("  not found in the paper", "red")
     elif quote.score < _EXACT:
         where = (f"  p. {quote.page}, nearly so ({quote.score:.2f})", "yellow")
     else:
         where = (f"  p. {quote.page}", "dim")
-    return Padding(Text.assemble((f"“{shown(quote.text)}”", "italic"), where), (0, 0, 0, 9))
+    return Text.assemble((f"“{shown(quote.text)}”", "italic"), where)
 
 
 def _fault(fault: pb.TreeFault) -> Text:
@@ -174,22 +186,29 @@ def _change(change: pb.TreeChange) -> Text:
 
 
 def _screened(paper: screening_pb2.ScreenedPaper) -> Iterator[RenderableType]:
-    item = paper.item
-    for name, told in (("item", item.id), ("url", item.url), ("published", item.published)):
-        if told:
-            yield Text.assemble((f"{name:14}", "dim"), shown(told))
-    yield Padding(Text(shown(item.abstract)), (1, 0))
+    item, found = paper.item, paper.contribution
     hits = ", ".join(f"{hit.rule} “{shown(hit.text)}” ({hit.where})" for hit in paper.hits)
-    yield Text.assemble(("keywords      ", "dim"), hits or "none")
-    found = paper.contribution
     kind = word(screening_pb2.ContributionKind, found.kind)
-    told = f"{kind}{' (close)' if found.close else ''}, by {shown(found.method)}: {shown(found.reason)}"
-    yield Text.assemble(("contribution  ", "dim"), told)
+    method = f"{kind}{' (close)' if found.close else ''}, by {shown(found.method)}"
+    rows = [
+        ("item", item.id),
+        ("url", item.url),
+        ("published", item.published),
+        ("abstract", item.abstract),
+        ("keywords", hits),
+        ("contribution", f"{method}: {found.reason}"),
+    ]
+    yield _named(((name, Text(shown(told))) for name, told in rows if told), width=14)
     for verdict in paper.criteria:
-        name = word(screening_pb2.Criterion, verdict.criterion).replace("_", " ")
-        met = (word(screening_pb2.Met, verdict.met), _MET.get(verdict.met, ""))
-        yield Text.assemble("\n", (name, "bold"), ": ", met, (f"  by {shown(verdict.method)}", "dim"))
-        for reason in verdict.reasons:
-            yield Padding(Text(f"- {shown(reason.text)}"), (0, 0, 0, 2))
-            if reason.HasField("quote"):
-                yield _quote(reason.quote)
+        yield Text()
+        yield from _verdict(verdict)
+
+
+def _verdict(verdict: screening_pb2.CriterionVerdict) -> Iterator[RenderableType]:
+    name = word(screening_pb2.Criterion, verdict.criterion).replace("_", " ")
+    met = (word(screening_pb2.Met, verdict.met), _MET.get(verdict.met, ""))
+    yield Text.assemble((name, "bold"), ": ", met, (f"  by {shown(verdict.method)}", "dim"))
+    for reason in verdict.reasons:
+        yield Padding(Text(f"- {shown(reason.text)}"), (0, 0, 0, 2))
+        if reason.HasField("quote"):
+            yield Padding(_quote(reason.quote), (0, 0, 0, 4))

@@ -187,7 +187,7 @@ def _show(screening: pb.Screening, kept: list[pb.ScreenedPaper], out: Path | Non
             ("screening", screening.id),
             ("state", word(pb.ScreeningState, screening.state)),
             ("decided by", screening.model or "words alone, criteria left to people"),
-            ("papers", ", ".join(_by_outcome(screening.counts)) + f" of {screening.counts.items}"),
+            ("papers", f"{screening.counts.items}: {', '.join(_by_outcome(screening.counts))}"),
             ("cost", _cost(screening)),
             ("results", out or ""),
         ]
