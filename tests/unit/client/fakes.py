@@ -27,7 +27,7 @@ from firetrial.judge.v1 import (
     rubric_pb2,
 )
 from firetrial.judge.v1 import judge_service_pb2 as judge
-from firetrial.parser.v1 import paper_pb2, parser_service_pb2_grpc, screening_pb2, task_pb2
+from firetrial.parser.v1 import paper_pb2, parser_service_pb2_grpc, proposal_pb2, screening_pb2, task_pb2
 from firetrial.parser.v1 import parser_service_pb2 as parser
 from firetrial.runner.v1 import run_pb2, runner_service_pb2_grpc
 from firetrial.runner.v1 import runner_service_pb2 as runner
@@ -37,6 +37,7 @@ from firetrial_kit.rpc import status_of
 from unit.client.fake_attributions import FakeAttributions
 from unit.client.fake_choosing import FakeChoosing
 from unit.client.fake_imports import FakeImports
+from unit.client.fake_proposals import FakeProposals
 from unit.client.fake_releases import FakeReleases
 from unit.client.fake_tasks import FakeTasks
 
@@ -71,6 +72,7 @@ class World:
 
     papers: dict[str, paper_pb2.Paper] = field(default_factory=dict)
     tasks: dict[str, task_pb2.Task] = field(default_factory=dict)
+    proposals: dict[str, proposal_pb2.Proposal] = field(default_factory=dict)
     agents: dict[str, run_pb2.Agent] = field(default_factory=dict)
     experiments: dict[str, run_pb2.Experiment] = field(default_factory=dict)
     runs: dict[str, run_pb2.Run] = field(default_factory=dict)
@@ -101,7 +103,7 @@ class World:
         self.deadlines.append(context.time_remaining())
 
 
-class Parser(FakeTasks, FakeChoosing, parser_service_pb2_grpc.ParserServiceServicer):
+class Parser(FakeTasks, FakeChoosing, FakeProposals, parser_service_pb2_grpc.ParserServiceServicer):
     def __init__(self, world: World) -> None:
         self.world = world
 
