@@ -9,7 +9,9 @@ import getpass
 import gzip
 import json
 import os
+import shutil
 import socket
+import sysconfig
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -128,6 +130,9 @@ def host(folder: Path) -> Iterator[Host]:
     store = folder / "store" / "truth"
     store.mkdir(parents=True)
     (store / "secret.json").write_text(f"secret {mark}")
+    package = Path(sysconfig.get_path("purelib"), f"firetrial_lab_{mark}")
+    package.mkdir()
+    (package / "tasks.json").write_text(f"secret {mark}")
     libc = ctypes.CDLL(None, use_errno=True)
     segment = libc.shmget(key := int(mark[-8:]), 4096, 0o1666)
     with (
@@ -146,12 +151,14 @@ def host(folder: Path) -> Iterator[Host]:
             "neighbour": str(neighbour / "notes"), "pid": os.getpid(), "shm": key, "user": getpass.getuser(),
             "abstract": f"firetrial-{mark}", "unix": f"/tmp/firetrial-{mark}.sock",
             "docker": os.environ.get("DOCKER_HOST", "/run/docker.sock").removeprefix("unix://"),
+            "package": str(package),
             "repository": str(Path(__file__).resolve().parents[3]),
         }  # fmt: skip
         try:
             yield Host(folder, secret, mark, listener, targets)
         finally:
             Path(f"/tmp/firetrial-{mark}.sock").unlink()
+            shutil.rmtree(package)
             libc.shmctl(segment, 0, None)
 
 

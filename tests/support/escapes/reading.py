@@ -33,6 +33,13 @@ READING = (
         read(T['store'] + '/truth/secret.json')
         must(not glob.glob('/**/truth/*', recursive=False))
     """)),
+    Attempt("truth-by-package", "findings that come with this project's packages, beside Python's own", lines("""
+        read(T['package'] + '/tasks.json')
+        must(T['mark'].encode() not in b''.join(map(read, glob.glob(T['package'] + '/**', recursive=True))))
+        open(T['package'] + '/planted', 'w')
+        must(not [p for p in glob.glob(sys.prefix + '/**/firetrial*/**', recursive=True) if os.path.isfile(p)])
+        must(not [p for p in sys.path for f in glob.glob(p + '/firetrial*/*')])
+    """)),
     Attempt("truth-by-network", "the store of ground truths as a server", lines("""
         connect('127.0.0.1', T['port'])
         connect(T['address'], T['port'])

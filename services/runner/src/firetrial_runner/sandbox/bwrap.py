@@ -184,7 +184,7 @@ class _Jail(LocalJail):
 
         spec, inside = self.spec, view.UID_INSIDE if self._uid is None else self._uid
         options = [*view.namespaces(self._uid), *view.system(), *view.private(spec.limits)]
-        options += view.interpreter()
+        options += [*view.interpreter(), *view.unseen(sys.path)]
         options += [
             "--perms",
             "0444",

@@ -1,7 +1,7 @@
 """What a command sees inside bubblewrap, as bubblewrap's options."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 from firetrial_runner.gpus.device import Gpu
@@ -19,6 +19,7 @@ _ETC = (
     "/etc/ssl/certs",
 )
 
+_OWN = "firetrial*"
 _DRIVER = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools")
 _DRIVER_LIBRARIES = "/run/opengl-driver"
 """Where NixOS keeps them; others have them below /usr, which is shown to all."""
@@ -60,6 +61,19 @@ def interpreter() -> Iterator[str]:
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         if not PurePosixPath(prefix).is_relative_to("/usr"):
             yield from bind("--ro-bind", Path(prefix), prefix)
+
+
+def unseen(folders: Iterable[str]) -> Iterator[str]:
+    """Empty places over this project's packages in these folders, of those that are shown.
+
+    They hold ground truths: the catalogue of tasks, and the study of the demonstration. No agent needs them.
+    """
+    shown = [Path(name).resolve() for name in (*_SYSTEM, sys.base_prefix, sys.prefix)]
+    found = (package.resolve() for folder in folders if folder for package in Path(folder).glob(_OWN))
+    for package in dict.fromkeys(found):
+        if package.is_dir() and any(package.is_relative_to(place) for place in shown):
+            yield from ("--perms", "0555", "--size", "4096", "--tmpfs", str(package))
+            yield from ("--remount-ro", str(package))
 
 
 def private(limits: Limits) -> Iterator[str]:
