@@ -15,7 +15,8 @@ TRANSPORT = {"grpc", "nats", "minio", "docker", "openai", "firetrial"}
 # Modules that may import a transport, beside all whose names end in _wire or _rpcs.
 ADAPTERS = {
     "parser": {
-        "announcing", "archive", "handlers", "main", "papers", "servicer", "submitting", "tasks", "wire",
+        "announcing", "archive", "handlers", "judge_rpc", "main", "papers",
+        "publishing", "servicer", "submitting", "tasks", "wire",
     },
     "runner": {
         "announce", "docker", "docker_process", "experiments", "handlers", "intake", "main", "servicer",

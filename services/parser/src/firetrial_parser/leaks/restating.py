@@ -14,8 +14,8 @@ _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 _ENDING = re.compile(r"(?:ations?|ions?|ings?|edly|ed|ies|ness|ment|ly|es|s|e)$")
 _UP = re.compile(
-    r"(?i)\b(?:high\w*|better|best|more|(?<!at )most|larg\w+|great\w+|strong\w*|increas\w+|improv\w+|ris(?:e|es|ing)"
-    r"|rose|gr[eo]w\w*|gain\w*|peak\w*|boost\w*|help\w*|exceed\w*|outperform\w*|beats?|surpass\w*|superior|amplif\w+"
+    r"(?i)\b(?:high\w*|better|best|more|(?<!at )most|larg\w+|great\w+|strong\w*|increas\w+|improv\w+"
+    r"|ris(?:e|es|ing)|rose|gr[eo]w\w*|gain\w*|peak\w*|boost\w*|help\w*|exceed\w*|outperform\w*|beats?|surpass\w*|superior|amplif\w+"
     r"|up|reach(?:es|ed)|benefit\w*|over-?\w*)\b"
 )
 _DOWN = re.compile(
