@@ -119,6 +119,39 @@ async def test_ground_truth_is_closed_to_all_but_the_judge(stores: Stores) -> No
     assert fault.value.reason is Reason.DENIED
 
 
+async def test_what_is_sealed_is_the_judges_to_write_and_the_runners_to_read(stores: Stores) -> None:
+    judge, runner = stores.of("judge"), stores.of("runner")
+    uri = (await judge.put("sealed", "tests/r-1/1.tar", b"test data", "application/x-tar")).uri
+    assert await runner.get(uri) == b"test data"
+    with pytest.raises(FiretrialError) as fault:
+        await runner.put("sealed", "tests/r-1/1.tar", b"mine", "application/x-tar")
+    assert fault.value.reason is Reason.DENIED
+    for service in ("parser", "analyzer"):
+        with pytest.raises(FiretrialError) as fault:
+            await stores.of(service).get(uri)
+        assert fault.value.reason is Reason.DENIED, service
+    for service in ("runner", "parser", "analyzer"):
+        with pytest.raises(FiretrialError) as fault:
+            await stores.of(service).delete(uri)
+        assert fault.value.reason is Reason.DENIED, service
+    assert await runner.get(uri) == b"test data"
+    await judge.delete(uri)
+    with pytest.raises(FiretrialError) as fault:
+        await runner.get(uri)
+    assert fault.value.reason is Reason.NOT_FOUND
+
+
+async def test_removing_what_is_not_there_is_harmless(stores: Stores) -> None:
+    store = stores.of("admin")
+    await store.put("sealed", "removed/a", b".", "text/plain")
+    await store.delete("sealed/removed/a")
+    await store.delete("sealed/removed/a")
+    assert await store.keys("sealed", "removed/") == []
+    with pytest.raises(FiretrialError) as fault:
+        await store.delete("sealed/../truth/x")
+    assert fault.value.reason is Reason.INVALID
+
+
 async def test_racing_puts_leave_one_of_them_whole(stores: Stores) -> None:
     store = stores.of("admin")
     bodies = [bytes([65 + number]) * 10_000 for number in range(8)]

@@ -13,7 +13,12 @@ def test_ground_truth_is_readable_by_the_judge_alone() -> None:
 def test_a_policy_allows_what_was_granted_and_no_more() -> None:
     policy = buckets.policy("runner", "lab-")
     resources = {resource for statement in policy["Statement"] for resource in statement["Resource"]}
-    assert resources == {"arn:aws:s3:::lab-runs", "arn:aws:s3:::lab-runs/*"}
+    assert resources == {f"arn:aws:s3:::lab-{name}" for name in ("runs", "runs/*", "sealed", "sealed/*")}
+    actions = {action: s["Resource"] for s in policy["Statement"] for action in s["Action"]}
+    assert actions["s3:PutObject"] == ["arn:aws:s3:::lab-runs/*"]
+    assert "s3:DeleteObject" not in actions
+    deletes = [s for s in buckets.policy("judge")["Statement"] if s["Action"] == ["s3:DeleteObject"]]
+    assert [s["Resource"] for s in deletes] == [["arn:aws:s3:::sealed/*"]]
     assert {statement["Effect"] for statement in policy["Statement"]} == {"Allow"}
 
 

@@ -1,7 +1,7 @@
-"""Make the four buckets, or print who may touch them: what a deployment does once.
+"""Make the buckets, or print who may touch them: what a deployment does once.
 
 python -m firetrial_kit.buckets make      # FIRETRIAL_OBJECTS_URL and the store's own admin keys
-python -m firetrial_kit.buckets grants    # {"runner": {"read": ["runs"], "write": ["runs"]}, …}
+python -m firetrial_kit.buckets grants    # {"runner": {"read": ["runs", …], "write": ["runs"], …}, …}
 python -m firetrial_kit.buckets policy runner   # the same as an S3 policy, for MinIO
 """
 
@@ -22,9 +22,14 @@ from firetrial_kit.settings import CommonSettings, SettingsError
 
 
 def grants() -> dict[str, dict[str, list[str]]]:
-    """The buckets that each service may read and write."""
+    """The buckets that each service may read, write, and delete from."""
     return {
-        name: {"read": sorted(grant.read), "write": sorted(grant.write)} for name, grant in GRANTS.items()
+        name: {
+            "read": sorted(grant.read),
+            "write": sorted(grant.write),
+            "delete": sorted(grant.delete),
+        }
+        for name, grant in GRANTS.items()
     }
 
 
@@ -32,7 +37,7 @@ def policy(service: str, bucket_prefix: str = "") -> dict[str, Any]:
     """What `service` may do, as an S3 policy document."""
     grant = GRANTS[service]
     statements = [("s3:ListBucket", grant.read, ""), ("s3:GetObject", grant.read, "/*")]
-    statements += [("s3:PutObject", grant.write, "/*")]
+    statements += [("s3:PutObject", grant.write, "/*"), ("s3:DeleteObject", grant.delete, "/*")]
     return {
         "Version": "2012-10-17",
         "Statement": [
@@ -42,6 +47,7 @@ def policy(service: str, bucket_prefix: str = "") -> dict[str, Any]:
                 "Resource": [f"arn:aws:s3:::{bucket_prefix}{bucket}{suffix}" for bucket in sorted(buckets)],
             }
             for action, buckets, suffix in statements
+            if buckets
         ],
     }
 

@@ -79,6 +79,17 @@ class FilesystemObjects:
             raise denied("read", bucket)
         return await asyncio.to_thread(self._list, bucket, prefix)
 
+    async def delete(self, uri: str) -> None:
+        bucket, _ = split_uri(uri)
+        if bucket not in self._grants.delete:
+            raise denied("delete from", bucket)
+        try:
+            await asyncio.to_thread((self._root / uri).unlink, missing_ok=True)
+        except OSError as error:
+            raise FiretrialError(
+                Reason.UNAVAILABLE, f"object {uri!r} could not be removed: {error.strerror or error}"
+            ) from error
+
     def _list(self, bucket: str, prefix: str) -> list[str]:
         root = self._root / bucket
         found = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())

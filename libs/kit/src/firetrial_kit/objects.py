@@ -1,7 +1,8 @@
 """Objects: the port that everything which must last is written through, and who may touch what.
 
-Four buckets by trust: `papers` (sources; they contain the answer), `truth` (ground truths),
-`runs` (what agents are given and what they leave), `results` (judgements and reports).
+Five buckets by trust: `papers` (sources; they contain the answer), `truth` (ground truths),
+`runs` (what agents are given and what they leave), `results` (judgements and reports), `sealed` (a part of
+a truth for the time of one test, after the agent has ended).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Protocol
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 
-BUCKETS = ("papers", "truth", "runs", "results")
+BUCKETS = ("papers", "truth", "runs", "results", "sealed")
 DEFAULT_MAX_SIZE = 64 * 1024 * 1024
 
 
@@ -54,6 +55,10 @@ class Objects(Protocol):
         """Keys in `bucket` that start with `prefix`, sorted."""
         ...
 
+    async def delete(self, uri: str) -> None:
+        """Remove the object at `uri`; harmless where there is none. Raises DENIED, or UNAVAILABLE."""
+        ...
+
 
 def split_uri(uri: str) -> tuple[str, str]:
     """Bucket and key of a uri. Raises INVALID for anything that is not one of ours."""
@@ -92,17 +97,23 @@ def verified(uri: str, data: bytes, found: str, expected: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """The buckets that a service may read and write. The filesystem store enforces them itself;
+    """The buckets that a service may read, write, and delete from. The filesystem store enforces them itself;
     an S3 store has a policy for each service, and `deploy/` and the tests make it from the same table."""
 
     read: frozenset[str]
     write: frozenset[str]
+    delete: frozenset[str] = frozenset()
 
 
-# Ground truth is read by the judge alone, and nothing that runs an agent can read the papers either.
+# Ground truth is read by the judge alone, and nothing that runs an agent can read the papers either. What is
+# sealed reaches a runner when its agent has ended, and is gone when it was tested.
 GRANTS: dict[str, Grants] = {
     "parser": Grants(read=frozenset({"papers", "runs"}), write=frozenset({"papers", "truth", "runs"})),
-    "runner": Grants(read=frozenset({"runs"}), write=frozenset({"runs"})),
-    "judge": Grants(read=frozenset({"truth", "runs", "results"}), write=frozenset({"results"})),
+    "runner": Grants(read=frozenset({"runs", "sealed"}), write=frozenset({"runs"})),
+    "judge": Grants(
+        read=frozenset({"truth", "runs", "results"}),
+        write=frozenset({"results", "sealed"}),
+        delete=frozenset({"sealed"}),
+    ),
     "analyzer": Grants(read=frozenset({"runs", "results"}), write=frozenset({"results"})),
 }

@@ -67,7 +67,7 @@ class S3Objects:
         self._prefix = bucket_prefix
 
     async def ensure_buckets(self) -> None:
-        """Make the four buckets where they are missing; needs credentials that may."""
+        """Make the buckets where they are missing; needs credentials that may."""
 
         def make() -> None:
             for bucket in BUCKETS:
@@ -155,6 +155,18 @@ class S3Objects:
             return sorted(item.object_name for item in found if item.object_name and not item.is_dir)
 
         return await self._call(f"{bucket}/{prefix}", found_keys)
+
+    async def delete(self, uri: str) -> None:
+        bucket, key = self._bucket(uri), split_uri(uri)[1]
+        try:
+            await self._call(
+                uri,
+                lambda: self._client.remove_object(bucket_name=bucket, object_name=key),
+                "delete from",
+            )
+        except FiretrialError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
 
     def _bucket(self, uri: str) -> str:
         return self._prefix + split_uri(uri)[0]

@@ -19,7 +19,7 @@ from firetrial_kit.objects import (
     verified,
 )
 
-EVERYTHING = Grants(read=frozenset(BUCKETS), write=frozenset(BUCKETS))
+EVERYTHING = Grants(*(frozenset(BUCKETS),) * 3)
 
 
 class InMemoryObjects:
@@ -67,11 +67,17 @@ class InMemoryObjects:
         keys = (uri.removeprefix(f"{bucket}/") for uri in self.held if uri.startswith(f"{bucket}/"))
         return sorted(key for key in keys if key.startswith(prefix))
 
+    async def delete(self, uri: str) -> None:
+        self._enter("delete from", split_uri(uri)[0])
+        self.held.pop(uri, None)
+
     def _enter(self, action: str, bucket: str) -> None:
         if self.fail_next:
             error, self.fail_next = self.fail_next, None
             raise error
-        if bucket not in (self._grants.read if action == "read" else self._grants.write):
+        grants = self._grants
+        allowed = {"read": grants.read, "write": grants.write, "delete from": grants.delete}[action]
+        if bucket not in allowed:
             raise denied(action, bucket)
 
 
