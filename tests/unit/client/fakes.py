@@ -156,11 +156,18 @@ class Parser(FakeTasks, FakeChoosing, FakeProposals, parser_service_pb2_grpc.Par
         return parser.CancelPaperResponse(paper=self.world.papers[request.id])
 
     def GetTree(self, request: Any, context: Any) -> Any:
+        quote = paper_pb2.Quote(text="it falls", page=2, start=3, end=11, score=1)
         leaf = paper_pb2.Node(
-            path="0.0", kind=paper_pb2.NODE_KIND_LEAF, title="accuracy \x1b[31mfalls", evidence="Table 1"
-        )
+            path="0.0", kind=paper_pb2.NODE_KIND_LEAF, title="accuracy \x1b[31mfalls", evidence="Table 1",
+            conclusion="It falls.", quotes=[quote],
+        )  # fmt: skip
         root = paper_pb2.Node(path="0", kind=paper_pb2.NODE_KIND_ROOT, title="A study", children=[leaf])
-        return parser.GetTreeResponse(root=root)
+        return parser.GetTreeResponse(
+            root=root,
+            paper=paper_pb2.PaperFacts(title="A study", authors=["A. Body"], venue="Journal", year=2025),
+            extraction="model m, prompt v2",
+            grounding=paper_pb2.Grounding(supported=3, statements=4, method="words"),
+        )
 
     def SubmitTask(self, request_iterator: Any, context: Any) -> Any:
         header = next(request_iterator).header

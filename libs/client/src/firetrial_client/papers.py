@@ -92,6 +92,14 @@ class PaperCalls(Caller):
         request = pb.GetTreeRequest(paper_id=paper_id)
         return (await self._one("parser", lambda: self._parser.GetTree, request)).root
 
+    async def get_whole_tree(self, paper_id: str) -> pb.GetTreeResponse:
+        """The tree with what it says of its paper, how it was made and what supports it.
+
+        `firetrial_client.trees.tree_file` makes a file of it. Raises as `get_tree` does.
+        """
+        request = pb.GetTreeRequest(paper_id=paper_id)
+        return await self._one("parser", lambda: self._parser.GetTree, request)
+
     async def submit_task(
         self,
         slug: str,

@@ -104,6 +104,7 @@ class Firetrial:
     watch_paper = _stream(AsyncFiretrial.watch_paper)
     cancel_paper = _single(AsyncFiretrial.cancel_paper)
     get_tree = _single(AsyncFiretrial.get_tree)
+    get_whole_tree = _single(AsyncFiretrial.get_whole_tree)
     submit_task = _single(AsyncFiretrial.submit_task)
     submit_header = _single(AsyncFiretrial.submit_header)
     get_task = _single(AsyncFiretrial.get_task)

@@ -40,6 +40,7 @@ _COMMANDS = {
     "status": ("firetrial_client.cli.status:status", "The services, or the runs of an experiment."),
     "submit": ("firetrial_client.cli.submit:submit", "Hand something in and return."),
     "tasks": ("firetrial_client.cli.tasks:tasks", "Tasks that agents can be run on."),
+    "trees": ("firetrial_client.cli.trees:trees", "Trees of papers: what each finding rests on."),
     "up": ("firetrial_client.local.cli:up", "Start Firetrial on this machine."),
     "watch": ("firetrial_client.cli.watch:watch", "Follow an experiment to its end."),
 }

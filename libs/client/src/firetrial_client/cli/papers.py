@@ -11,6 +11,7 @@ from firetrial_client.cli import reviewing, screening
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.output import columns, fields, show_json, when, word
 from firetrial_client.cli.text import safe
+from firetrial_client.cli.trees import paid, supported
 
 
 @click.group()
@@ -40,7 +41,7 @@ def list_papers(app: App) -> None:
 @click.argument("paper")
 @answering
 def show_paper(app: App, paper: str) -> None:
-    """One paper: its state, tasks and faults."""
+    """One paper: its state, tasks and faults, how its tree was made and what that cost."""
     with app.client() as client:
         found = client.get_paper(paper)
     if app.json:
@@ -55,8 +56,12 @@ def show_paper(app: App, paper: str) -> None:
             ("file", found.filename),
             ("pages", found.pages or ""),
             ("submitted", when(found.submitted_at)),
+            ("tree by", found.extraction),
+            ("supported", supported(found.grounding)),
+            *(("model", paid(usage)) for usage in found.usage),
             *(("task", task) for task in found.task_ids),
             *(("fault", fault) for fault in found.faults),
+            *(("refused", fault) for fault in found.refused),
         ]
     )
 
