@@ -26,7 +26,7 @@ from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$firetrial/parser/v1/repository.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1egoogle/protobuf/duration.proto\"\xef\x03\n\x0eRepositorySpec\x12\x32\n\x06source\x18\x01 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x0e\n\x06\x63ommit\x18\x03 \x01(\t\x12\x14\n\x0ctarget_files\x18\x04 \x03(\t\x12\x17\n\x0fprotected_files\x18\x05 \x03(\t\x12\x1a\n\x12validation_command\x18\x06 \x03(\t\x12+\n\x06metric\x18\x07 \x01(\x0b\x32\x1b.firetrial.parser.v1.Metric\x12 \n\x13\x62\x61seline_validation\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\rbaseline_test\x18\t \x01(\x01H\x01\x88\x01\x01\x12\x31\n\x05split\x18\n \x01(\x0b\x32\".firetrial.parser.v1.SplitSettings\x12\x11\n\tmax_steps\x18\x0b \x01(\x05\x12,\n\tstep_time\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0b\x65nvironment\x18\r \x01(\t\x12\x0e\n\x06recipe\x18\x0e \x01(\t\x12\x10\n\x08has_test\x18\x0f \x01(\x08\x42\x16\n\x14_baseline_validationB\x10\n\x0e_baseline_test\"\xf6\x02\n\x06Metric\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x02 \x03(\t\x12\x38\n\tdirection\x18\x03 \x01(\x0e\x32%.firetrial.parser.v1.Metric.Direction\x12\x0c\n\x04\x62\x65st\x18\x04 \x01(\x01\x12\x12\n\x05worst\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x38\n\ttransform\x18\x06 \x01(\x0e\x32%.firetrial.parser.v1.Metric.Transform\x12\x14\n\x0cresults_file\x18\x07 \x01(\t\"Q\n\tDirection\x12\x19\n\x15\x44IRECTION_UNSPECIFIED\x10\x00\x12\x14\n\x10\x44IRECTION_HIGHER\x10\x01\x12\x13\n\x0f\x44IRECTION_LOWER\x10\x02\"D\n\tTransform\x12\x19\n\x15TRANSFORM_UNSPECIFIED\x10\x00\x12\x1c\n\x18TRANSFORM_NEGATIVE_LOG10\x10\x01\x42\x08\n\x06_worst\"N\n\rSplitSettings\x12\x0c\n\x04\x66ile\x18\x01 \x01(\t\x12/\n\x06\x66ields\x18\x02 \x03(\x0b\x32\x1f.firetrial.parser.v1.SplitField\"W\n\nSplitField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x02 \x01(\x01\x12\r\n\x05least\x18\x03 \x01(\x01\x12\x0c\n\x04most\x18\x04 \x01(\x01\x12\r\n\x05whole\x18\x05 \x01(\x08\"\x8f\x01\n\nSealedTest\x12\x31\n\x05\x66iles\x18\x01 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x63ommand\x18\x02 \x03(\t\x12\x14\n\x0cresults_file\x18\x03 \x01(\t\x12\'\n\x04time\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Durationb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$firetrial/parser/v1/repository.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1egoogle/protobuf/duration.proto\"\x97\x04\n\x0eRepositorySpec\x12\x32\n\x06source\x18\x01 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0e\n\x06origin\x18\x02 \x01(\t\x12\x0e\n\x06\x63ommit\x18\x03 \x01(\t\x12\x14\n\x0ctarget_files\x18\x04 \x03(\t\x12\x17\n\x0fprotected_files\x18\x05 \x03(\t\x12\x1a\n\x12validation_command\x18\x06 \x03(\t\x12+\n\x06metric\x18\x07 \x01(\x0b\x32\x1b.firetrial.parser.v1.Metric\x12 \n\x13\x62\x61seline_validation\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12\x1a\n\rbaseline_test\x18\t \x01(\x01H\x01\x88\x01\x01\x12\x31\n\x05split\x18\n \x01(\x0b\x32\".firetrial.parser.v1.SplitSettings\x12\x11\n\tmax_steps\x18\x0b \x01(\x05\x12,\n\tstep_time\x18\x0c \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0b\x65nvironment\x18\r \x01(\t\x12\x0e\n\x06recipe\x18\x0e \x01(\t\x12\x10\n\x08has_test\x18\x0f \x01(\x08\x12\x15\n\rscore_command\x18\x10 \x03(\t\x12\x0f\n\x07outputs\x18\x11 \x03(\tB\x16\n\x14_baseline_validationB\x10\n\x0e_baseline_test\"\xf6\x02\n\x06Metric\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x02 \x03(\t\x12\x38\n\tdirection\x18\x03 \x01(\x0e\x32%.firetrial.parser.v1.Metric.Direction\x12\x0c\n\x04\x62\x65st\x18\x04 \x01(\x01\x12\x12\n\x05worst\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x38\n\ttransform\x18\x06 \x01(\x0e\x32%.firetrial.parser.v1.Metric.Transform\x12\x14\n\x0cresults_file\x18\x07 \x01(\t\"Q\n\tDirection\x12\x19\n\x15\x44IRECTION_UNSPECIFIED\x10\x00\x12\x14\n\x10\x44IRECTION_HIGHER\x10\x01\x12\x13\n\x0f\x44IRECTION_LOWER\x10\x02\"D\n\tTransform\x12\x19\n\x15TRANSFORM_UNSPECIFIED\x10\x00\x12\x1c\n\x18TRANSFORM_NEGATIVE_LOG10\x10\x01\x42\x08\n\x06_worst\"N\n\rSplitSettings\x12\x0c\n\x04\x66ile\x18\x01 \x01(\t\x12/\n\x06\x66ields\x18\x02 \x03(\x0b\x32\x1f.firetrial.parser.v1.SplitField\"W\n\nSplitField\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x02 \x01(\x01\x12\r\n\x05least\x18\x03 \x01(\x01\x12\x0c\n\x04most\x18\x04 \x01(\x01\x12\r\n\x05whole\x18\x05 \x01(\x08\"\xf0\x01\n\nSealedTest\x12\x31\n\x05\x66iles\x18\x01 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x63ommand\x18\x02 \x03(\t\x12\x14\n\x0cresults_file\x18\x03 \x01(\t\x12\'\n\x04time\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\rscore_command\x18\x05 \x03(\t\x12\x0f\n\x07outputs\x18\x06 \x03(\t\x12\x37\n\x0bscore_files\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRefb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,17 +34,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.reposit
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REPOSITORYSPEC']._serialized_start=132
-  _globals['_REPOSITORYSPEC']._serialized_end=627
-  _globals['_METRIC']._serialized_start=630
-  _globals['_METRIC']._serialized_end=1004
-  _globals['_METRIC_DIRECTION']._serialized_start=843
-  _globals['_METRIC_DIRECTION']._serialized_end=924
-  _globals['_METRIC_TRANSFORM']._serialized_start=926
-  _globals['_METRIC_TRANSFORM']._serialized_end=994
-  _globals['_SPLITSETTINGS']._serialized_start=1006
-  _globals['_SPLITSETTINGS']._serialized_end=1084
-  _globals['_SPLITFIELD']._serialized_start=1086
-  _globals['_SPLITFIELD']._serialized_end=1173
-  _globals['_SEALEDTEST']._serialized_start=1176
-  _globals['_SEALEDTEST']._serialized_end=1319
+  _globals['_REPOSITORYSPEC']._serialized_end=667
+  _globals['_METRIC']._serialized_start=670
+  _globals['_METRIC']._serialized_end=1044
+  _globals['_METRIC_DIRECTION']._serialized_start=883
+  _globals['_METRIC_DIRECTION']._serialized_end=964
+  _globals['_METRIC_TRANSFORM']._serialized_start=966
+  _globals['_METRIC_TRANSFORM']._serialized_end=1034
+  _globals['_SPLITSETTINGS']._serialized_start=1046
+  _globals['_SPLITSETTINGS']._serialized_end=1124
+  _globals['_SPLITFIELD']._serialized_start=1126
+  _globals['_SPLITFIELD']._serialized_end=1213
+  _globals['_SEALEDTEST']._serialized_start=1216
+  _globals['_SEALEDTEST']._serialized_end=1456
 # @@protoc_insertion_point(module_scope)

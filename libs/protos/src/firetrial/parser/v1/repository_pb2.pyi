@@ -42,6 +42,8 @@ class RepositorySpec(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     RECIPE_FIELD_NUMBER: _builtins.int
     HAS_TEST_FIELD_NUMBER: _builtins.int
+    SCORE_COMMAND_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     origin: _builtins.str
     """Where the source comes from and its commit there, for people."""
     commit: _builtins.str
@@ -83,6 +85,19 @@ class RepositorySpec(_message.Message):
     def step_time(self) -> _duration_pb2.Duration:
         """What one validation may take; unset means the runner's default."""
 
+    @_builtins.property
+    def score_command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Where set, what an agent changed never runs where its results are made: validation_command only writes
+        `outputs`, and this program makes results_file of them, in a sandbox of its own that holds the pinned source
+        and these files.
+        """
+
+    @_builtins.property
+    def outputs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Files below the source's folder that go from the one sandbox to the other; at least one with score_command.
+        They are data of a stranger to whoever reads them: JSON or CSV, never a pickle.
+        """
+
     def __init__(
         self,
         *,
@@ -101,10 +116,12 @@ class RepositorySpec(_message.Message):
         environment: _builtins.str = ...,
         recipe: _builtins.str = ...,
         has_test: _builtins.bool = ...,
+        score_command: _abc.Iterable[_builtins.str] | None = ...,
+        outputs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_baseline_test", b"_baseline_test", "_baseline_validation", b"_baseline_validation", "baseline_test", b"baseline_test", "baseline_validation", b"baseline_validation", "metric", b"metric", "source", b"source", "split", b"split", "step_time", b"step_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_test", b"_baseline_test", "_baseline_validation", b"_baseline_validation", "baseline_test", b"baseline_test", "baseline_validation", b"baseline_validation", "commit", b"commit", "environment", b"environment", "has_test", b"has_test", "max_steps", b"max_steps", "metric", b"metric", "origin", b"origin", "protected_files", b"protected_files", "recipe", b"recipe", "source", b"source", "split", b"split", "step_time", b"step_time", "target_files", b"target_files", "validation_command", b"validation_command"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_baseline_test", b"_baseline_test", "_baseline_validation", b"_baseline_validation", "baseline_test", b"baseline_test", "baseline_validation", b"baseline_validation", "commit", b"commit", "environment", b"environment", "has_test", b"has_test", "max_steps", b"max_steps", "metric", b"metric", "origin", b"origin", "outputs", b"outputs", "protected_files", b"protected_files", "recipe", b"recipe", "score_command", b"score_command", "source", b"source", "split", b"split", "step_time", b"step_time", "target_files", b"target_files", "validation_command", b"validation_command"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__baseline_test: _TypeAlias = _typing.Literal["baseline_test"]  # noqa: Y015
     _WhichOneofArgType__baseline_test: _TypeAlias = _typing.Literal["_baseline_test", b"_baseline_test"]  # noqa: Y015
@@ -263,6 +280,9 @@ class SealedTest(_message.Message):
     COMMAND_FIELD_NUMBER: _builtins.int
     RESULTS_FILE_FIELD_NUMBER: _builtins.int
     TIME_FIELD_NUMBER: _builtins.int
+    SCORE_COMMAND_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
+    SCORE_FILES_FIELD_NUMBER: _builtins.int
     results_file: _builtins.str
     """The file that the test writes its results to."""
     @_builtins.property
@@ -275,6 +295,16 @@ class SealedTest(_message.Message):
 
     @_builtins.property
     def time(self) -> _duration_pb2.Duration: ...
+    @_builtins.property
+    def score_command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """As RepositorySpec.score_command and outputs. With a score_command, `files` hold the test's inputs and no label."""
+
+    @_builtins.property
+    def outputs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def score_files(self) -> _artifact_pb2.ArtifactRef:
+        """A tar laid over the pinned source for score_command: labels and the code that scores. In the truth bucket."""
+
     def __init__(
         self,
         *,
@@ -282,10 +312,13 @@ class SealedTest(_message.Message):
         command: _abc.Iterable[_builtins.str] | None = ...,
         results_file: _builtins.str = ...,
         time: _duration_pb2.Duration | None = ...,
+        score_command: _abc.Iterable[_builtins.str] | None = ...,
+        outputs: _abc.Iterable[_builtins.str] | None = ...,
+        score_files: _artifact_pb2.ArtifactRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "time", b"time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "score_files", b"score_files", "time", b"time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "files", b"files", "results_file", b"results_file", "time", b"time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "files", b"files", "outputs", b"outputs", "results_file", b"results_file", "score_command", b"score_command", "score_files", b"score_files", "time", b"time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

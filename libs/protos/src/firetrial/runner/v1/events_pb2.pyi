@@ -138,6 +138,9 @@ class TestRequested(_message.Message):
     LIMITS_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
+    SCORE_COMMAND_FIELD_NUMBER: _builtins.int
+    SCORE_FILES_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     """The run that is tested; the same run is tested once, however often this arrives."""
     results_file: _builtins.str
@@ -156,6 +159,16 @@ class TestRequested(_message.Message):
     def limits(self) -> _plan_pb2.Limits:
         """wall_time, memory_bytes, cpus, processes, output_bytes, disk_bytes and GPUs count."""
 
+    @_builtins.property
+    def score_command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Where set, a second command in another fresh sandbox, over `score_files` (as `files`) and, of what the first
+        one left, `outputs`; the results file is this one's.
+        """
+
+    @_builtins.property
+    def score_files(self) -> _artifact_pb2.ArtifactRef: ...
+    @_builtins.property
+    def outputs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -166,10 +179,13 @@ class TestRequested(_message.Message):
         limits: _plan_pb2.Limits | None = ...,
         environment: _builtins.str = ...,
         attempt: _builtins.int = ...,
+        score_command: _abc.Iterable[_builtins.str] | None = ...,
+        score_files: _artifact_pb2.ArtifactRef | None = ...,
+        outputs: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "limits", b"limits"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["files", b"files", "limits", b"limits", "score_files", b"score_files"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "command", b"command", "environment", b"environment", "files", b"files", "limits", b"limits", "results_file", b"results_file", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "command", b"command", "environment", b"environment", "files", b"files", "limits", b"limits", "outputs", b"outputs", "results_file", b"results_file", "run_id", b"run_id", "score_command", b"score_command", "score_files", b"score_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -187,6 +203,7 @@ class TestFinished(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     INFRA_FAILURE_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     infra_failure: _builtins.str
     """Why infrastructure kept the test from its end; empty where it ended by itself."""
@@ -203,6 +220,10 @@ class TestFinished(_message.Message):
     def output(self) -> _artifact_pb2.ArtifactRef:
         """The last of what the command wrote."""
 
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What was wrong with what it left, one line each, for example that the results file is a link."""
+
     def __init__(
         self,
         *,
@@ -212,10 +233,11 @@ class TestFinished(_message.Message):
         output: _artifact_pb2.ArtifactRef | None = ...,
         infra_failure: _builtins.str = ...,
         attempt: _builtins.int = ...,
+        findings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["exit", b"exit", "output", b"output", "results", b"results"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "exit", b"exit", "infra_failure", b"infra_failure", "output", b"output", "results", b"results", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "exit", b"exit", "findings", b"findings", "infra_failure", b"infra_failure", "output", b"output", "results", b"results", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
