@@ -11,23 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from firetrial_analyzer.process import (
-    SAME_IDEA,
-    Direction,
-    Exploration,
-    Matrix,
-    exploration,
-    neg_log10,
-    normalized_improvement,
-    progress,
-)
-from firetrial_analyzer.process_steps import (
-    StepCounts,
-    credited_test,
-    primary_metric,
-    step_rates,
-    val_test_gap,
-)
+from firetrial_analyzer.process import SAME_IDEA, Exploration, Matrix, exploration, progress
+from firetrial_analyzer.process_steps import StepCounts, credited_test, step_rates, val_test_gap
+from firetrial_kit.improvement import Direction, neg_log10, normalized_improvement, primary_metric
 
 NAMES = {
     "Exploration Spread": "exploration_spread",

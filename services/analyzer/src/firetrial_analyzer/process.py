@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from firetrial_kit.improvement import Direction, Worst, gain, scale
 
 Matrix = NDArray[np.float64]
 
@@ -25,12 +25,6 @@ SAME_IDEA = 0.015
 NO_DIRECTION = 1e-8
 NO_GAIN = 1e-12
 FIRST_GAIN = 1e-15
-Worst = float | Literal["baseline"]
-
-
-class Direction(StrEnum):
-    HIGHER = "higher"
-    LOWER = "lower"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +151,10 @@ def progress(
     """From the validation metric of each step; None for a failed one, which carries the best on."""
     valid = [value for value in metrics if value is not None]
     last_best = _last_best(metrics, direction)
-    scale = None if baseline is None else _scale(baseline, p_best, p_worst)
-    if not metrics or baseline is None or scale is None:
+    unit = None if baseline is None else scale(baseline, p_best, p_worst)
+    if not metrics or baseline is None or unit is None:
         return Progress(None, None, None, None, last_best, len(metrics), len(valid), None)
-    curve = _curve(metrics, baseline, direction, scale)
+    curve = _curve(metrics, baseline, direction, unit)
     return Progress(
         auc=math.fsum(curve) / len(curve),
         first_improvement_step=next((k for k, gain in enumerate(curve, 1) if gain > FIRST_GAIN), None),
@@ -174,12 +168,12 @@ def progress(
 
 
 def _curve(
-    metrics: Sequence[float | None], baseline: float, direction: Direction, scale: float
+    metrics: Sequence[float | None], baseline: float, direction: Direction, unit: float
 ) -> list[float]:
     best, curve = 0.0, []
     for value in metrics:
         if value is not None:
-            best = max(best, _gain(value, baseline, direction) / scale)
+            best = max(best, gain(value, baseline, direction) / unit)
         curve.append(best)
     return curve
 
@@ -199,27 +193,3 @@ def _last_best(metrics: Sequence[float | None], direction: Direction) -> int | N
         return None
     best = max(valid) if direction is Direction.HIGHER else min(valid)
     return max(step for step, value in enumerate(metrics, 1) if value == best)
-
-
-def normalized_improvement(
-    agent: float | None, baseline: float | None, direction: Direction, p_best: float, p_worst: Worst
-) -> float | None:
-    """max(0, improvement over the baseline / |p_best - p_worst|). Not capped at 1; None if undefined."""
-    if agent is None or baseline is None:
-        return None
-    scale = _scale(baseline, p_best, p_worst)
-    return None if scale is None else max(0.0, _gain(agent, baseline, direction) / scale)
-
-
-def _gain(value: float, baseline: float, direction: Direction) -> float:
-    return value - baseline if direction is Direction.HIGHER else baseline - value
-
-
-def _scale(baseline: float, p_best: float, p_worst: Worst) -> float | None:
-    worst = baseline if p_worst == "baseline" else p_worst
-    return abs(p_best - worst) or None
-
-
-def neg_log10(value: float | None) -> float | None:
-    """-log10(v), the form in which FML-bench compares p-values of unlearning; None for v <= 0."""
-    return -math.log10(value) if value is not None and value > 0 else None

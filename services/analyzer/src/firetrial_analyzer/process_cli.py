@@ -21,18 +21,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from firetrial_analyzer.process import (
-    Direction,
-    Exploration,
-    Matrix,
-    Progress,
-    Worst,
-    exploration,
-    neg_log10,
-    progress,
-)
+from firetrial_analyzer.process import Exploration, Matrix, Progress, exploration, progress
 from firetrial_analyzer.process_steps import StepCounts, step_rates
 from firetrial_kit.errors import Fault, check, invalid
+from firetrial_kit.improvement import Direction, Worst, neg_log10
 
 # Clustering keeps a square matrix: this many need 0.4 GB.
 MAX_STEPS = 5000

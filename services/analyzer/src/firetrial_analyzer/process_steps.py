@@ -5,8 +5,6 @@ Rates lie in [0, 1] unless an agent made more steps than it was given. None is u
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 
@@ -60,26 +58,3 @@ def credited_test(
 def val_test_gap(val: float | None, test: float | None) -> float | None:
     """|improvement in validation - improvement in test|, both normalised."""
     return None if val is None or test is None else abs(val - test)
-
-
-def primary_metric(
-    results: Mapping[str, object], metric: str, datasets: Collection[str] | None = None
-) -> float | None:
-    """The mean of `metric` over the datasets that report it, else the flat entry of that name, else None."""
-    found = [
-        value
-        for name, dataset in results.items()
-        if (datasets is None or name in datasets) and (value := _reported(dataset, metric)) is not None
-    ]
-    return math.fsum(found) / len(found) if found else _number(results.get(metric))
-
-
-def _reported(dataset: object, metric: str) -> float | None:
-    means = dataset.get("means") if isinstance(dataset, Mapping) else None
-    return _number(means.get(metric)) if isinstance(means, Mapping) else None
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from firetrial_analyzer.embedding import Embedder
-from firetrial_analyzer.process import Direction, Exploration, Matrix, exploration
+from firetrial_analyzer.process import Exploration, Matrix, exploration
 from firetrial_analyzer.process_cli import measure
 from firetrial_analyzer.process_steps import StepCounts, StepRates, step_rates
 from firetrial_analyzer.snapshots import Workspace
 from firetrial_analyzer.taxonomy.actions import Action, Kind, Stream
 from firetrial_analyzer.taxonomy.steps import Step
 from firetrial_kit.errors import FiretrialError
+from firetrial_kit.improvement import Direction
 
 # Distances between all of them are computed: with more, every second one is left out, again and again.
 MAX_SNAPSHOTS = 1000
