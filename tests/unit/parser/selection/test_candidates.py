@@ -89,7 +89,7 @@ def test_bad_rows_of_csv_are_told_and_the_next_is_read(tmp_path: Path) -> None:
 
 
 def test_csv_without_its_columns_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FiretrialError, match="columns id, title"):
+    with pytest.raises(FiretrialError, match="columns id and title"):
         read(tmp_path, "name,title\na,b\n", "csv")
 
 

@@ -12,6 +12,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.selection.review import (
     KEPT_REQUESTS,
     MAX_ROUNDS,
+    MAX_VERSIONS,
     Decision,
     Resolution,
     ReviewRecord,
@@ -136,6 +137,14 @@ def test_reopened_rounds_count_for_agreement_and_have_an_end() -> None:
         record = decided(decided(record, decision("Ada", YES), 1), decision("Bob", YES), 1)
     assert len(pairs(record)) == MAX_ROUNDS + 1
     assert raised(reopened, record, "Eve", "again", now()).reason is Reason.PRECONDITION
+
+
+def test_versions_have_an_end() -> None:
+    record = review("r")
+    for number in range(1, MAX_VERSIONS):
+        record = edited(record, version(number + 1, "Ada"), number)
+    late = version(MAX_VERSIONS + 1, "Ada")
+    assert "decide on the last" in raised(edited, record, late, MAX_VERSIONS).message
 
 
 def test_a_request_id_asks_for_one_thing() -> None:

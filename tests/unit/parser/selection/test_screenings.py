@@ -84,6 +84,7 @@ async def test_a_paper_that_was_submitted_is_looked_at_whole() -> None:
     await desk.work()
     (read, _) = await desk.results(early.id)
     assert read.outcome == pb.SCREENING_OUTCOME_OFF_TOPIC, "it is about steel"
+    assert "hardness of steel" in read.item.title
     assert read.error == ""
 
 
@@ -245,6 +246,7 @@ async def test_one_bad_answer_is_one_items_error_and_is_asked_again_when_wanted(
         ended = await desk.batch(screening.id)
         assert counts(ended) == {"fit": 8, "items": 8}
         assert sum(use.calls for use in ended.usage) == 7 * 2 + 2 + 2, "the tries that failed were paid, too"
+        assert sum(use.cache_hits for use in ended.usage) == 0, "what was found is kept as it is"
 
 
 async def test_at_the_cap_it_stops_and_goes_on_with_a_higher_one_without_paying_twice() -> None:

@@ -131,7 +131,8 @@ def _said(done: pb.Review) -> None:
     click.echo(f"{done.id}: {state}, {done.decided} of 2 decided")
     if done.state == pb.REVIEW_STATE_DISPUTED:
         for one in done.decisions:
-            click.echo(f"  {shown(one.reviewer)} {word(pb.Verdict, one.verdict)}: {shown(one.reason)}")
+            why = f": {shown(one.reason)}" if one.reason else ""
+            click.echo(f"  {shown(one.reviewer)} {word(pb.Verdict, one.verdict)}{why}")
 
 
 @click.command("edit")

@@ -14,6 +14,7 @@ from firetrial_parser.papers import Papers
 from firetrial_parser.selection.announcing import SelectionAnnouncer
 from firetrial_parser.selection.deciders import TERMS, Deciders
 from firetrial_parser.selection.handlers import SelectionHandlers
+from firetrial_parser.selection.metrics import SelectionMetrics
 from firetrial_parser.selection.queueing import Queueing
 from firetrial_parser.selection.review import ReviewRecord
 from firetrial_parser.selection.reviewing import Reviewing
@@ -36,7 +37,7 @@ class Selection:
 def selection(parts: Parts, archive: Archive, papers: Papers, asker: Asker | None) -> Selection:
     """Screening and review over the same state, store and bus as the rest of the parser."""
     shelf, announcer = Shelf(parts.objects), SelectionAnnouncer(parts.bus, parts.clock)
-    versions = Versions(archive, shelf)
+    versions, metrics = Versions(archive, shelf), SelectionMetrics(parts.registry)
     reviews = Records(parts.state, "review", ReviewRecord)
     batches = Records(parts.state, "screening", ScreeningRecord)
     purses = Purses(Records(parts.state, "screening_budget", Account), parts.clock, TERMS)
@@ -50,6 +51,7 @@ def selection(parts: Parts, archive: Archive, papers: Papers, asker: Asker | Non
         queueing=queueing,
         announcer=announcer,
         clock=parts.clock,
+        metrics=metrics,
     )
     return Selection(
         Screenings(batches, shelf, deciders, announcer, parts.clock),

@@ -138,7 +138,7 @@ def _csv_rows(file: BinaryIO) -> Iterator[Row]:
     lines = (_NO_CSV if line is None else line.decode("utf-8-sig", "replace") for line in _lines(file))
     reader = csv.reader(lines, strict=True)
     head = [name.strip().lower() for name in next(reader, [])]
-    check("the items", [] if {"id", "title"} <= set(head) else [_bad_head(head)])
+    check("the batch", [] if {"id", "title"} <= set(head) else [_bad_head(head)])
     while True:
         try:
             cells = next(reader)
@@ -154,4 +154,5 @@ def _csv_rows(file: BinaryIO) -> Iterator[Row]:
 
 
 def _bad_head(head: list[str]) -> Fault:
-    return Fault("line 1", ",".join(head)[:_SHOWN], f"must name the columns id, title and any of {NAMES[2:]}")
+    cure = f"must name the columns id and title, and may name {', '.join(NAMES[2:])}"
+    return Fault("line 1", ",".join(head)[:_SHOWN], cure)

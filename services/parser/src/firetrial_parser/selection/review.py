@@ -16,8 +16,10 @@ from firetrial_kit.objects import ObjectRef
 
 REVIEWERS = 2
 MAX_NAME = 100
-MAX_REASON = 2_000
-MAX_ROUNDS = 50  # the record holds them all
+# A record holds them all, within what the state takes for one value.
+MAX_REASON = 1_000
+MAX_ROUNDS = 20
+MAX_VERSIONS = 200
 KEPT_REQUESTS = 100
 EXTRACTION = "extraction"  # the name under which a tree stands as it was read
 
@@ -244,6 +246,8 @@ def edited(record: ReviewRecord, version: TreeVersion, based_on: int) -> ReviewR
     _must_stand(record, based_on)
     if record.state.settled:
         raise _not_now(record, "reopen it to edit its tree")
+    if len(record.versions) >= MAX_VERSIONS:
+        raise _not_now(record, f"it has {MAX_VERSIONS} versions, the most there can be; decide on the last")
     began = _new_round(record, f"edited by {version.by}", version.at) if record.decisions else record
     return replace(began, versions=(*record.versions, version), changed_at=version.at)
 

@@ -25,6 +25,7 @@ from firetrial_parser.selection.candidates import Candidate, Entry, entries
 from firetrial_parser.selection.criteria import Outcome
 from firetrial_parser.selection.deciders import Deciders
 from firetrial_parser.selection.deciding import Charge, Deciding, Read
+from firetrial_parser.selection.metrics import SelectionMetrics
 from firetrial_parser.selection.queueing import Queueing, screened_id
 from firetrial_parser.selection.screening import (
     PART,
@@ -66,6 +67,7 @@ class Worker:
         queueing: Queueing,
         announcer: SelectionAnnouncer,
         clock: Clock,
+        metrics: SelectionMetrics,
     ) -> None:
         self._records = records
         self._shelf = shelf
@@ -74,6 +76,7 @@ class Worker:
         self._queueing = queueing
         self._announcer = announcer
         self._clock = clock
+        self._metrics = metrics
 
     async def run(self, screening_id: str, attempt: int) -> None:
         """Screen what is left of a batch. Raises PRECONDITION where it cannot go on, and what may pass."""
@@ -145,6 +148,8 @@ class Worker:
             raise work.over
         await self._shelf.put_part(record.id, number, screened)
         for item in screened:
+            if item.place not in done:
+                self._metrics.screened.labels(item.outcome.lower()).inc()
             if item.review_id:
                 await self._queueing.screened(record.id, item)
         return await self._records.change(record.id, lambda found: self._moved(found, number, screened))
@@ -166,7 +171,9 @@ class Worker:
         charge = Charge(Bill(), work.meter)
         try:
             read = await self._read(entry.candidate)
-            found = await screen(entry, read, self._deciders.keywords, work.deciding, charge)
+            candidate = replace(entry.candidate, title=read.title, abstract=read.abstract)
+            named = replace(entry, candidate=candidate)
+            found = await screen(named, read, self._deciders.keywords, work.deciding, charge)
             if charge.bill.total.calls:
                 work.refused = 0
         except FiretrialError as error:

@@ -493,7 +493,7 @@ class DecideReviewRequest(_message.Message):
     """At most 100 characters. Taken as given: who may decide is not checked."""
     verdict: Global___Verdict.ValueType
     reason: _builtins.str
-    """Needed to reject, and to accept a tree with faults; at most 2000 characters."""
+    """Needed to reject, and to accept a tree with faults; at most 1000 characters."""
     version: _builtins.int
     """The version that was looked at."""
     request_id: _builtins.str
@@ -549,7 +549,7 @@ class ResolveReviewRequest(_message.Message):
     id: _builtins.str
     verdict: Global___Verdict.ValueType
     reason: _builtins.str
-    """Never empty; at most 2000 characters."""
+    """Never empty; at most 1000 characters."""
     version: _builtins.int
     request_id: _builtins.str
     @_builtins.property
