@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -154,3 +157,15 @@ def test_masked_once_is_masked(chosen: list[str], noise: str) -> None:
     again, more = outcomes.masked(kept)
     assert [one.text for one in more if one.text in chosen] == []
     assert again.abstract.count(outcomes.MASK) >= len(found)
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "of"),
+    # Unseen are plain statements, without a number or a word that tells of a result: rules miss most of them.
+    [("seen", 23, 25), ("unseen", 2, 15)],
+)
+def test_what_is_found_of_sentences_written_apart_from_the_rules(kind: str, found: int, of: int) -> None:
+    told = json.loads((Path(__file__).parent / "data" / "outcomes.json").read_text())[kind]
+    assert len(told["results"]) == len(told["plans"]) == of
+    assert sum(bool(list(outcomes.of_text("abstract", text))) for text in told["results"]) >= found
+    assert [t for t in told["plans"] if list(outcomes.of_text("experiments[0].setup", t))] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
@@ -67,7 +68,8 @@ async def assess(
     proposal: Proposal, mode: Mode, assessor: Assessor, bill: Bill, *, mask_identifiers: bool = False
 ) -> Assessment:
     """The assessor's opinion of what it may be shown. Raises what `Assessor.opinion` raises."""
-    screened = screen(masked(proposal) if mask_identifiers else proposal)
+    named = masked(proposal) if mask_identifiers else proposal
+    screened = await asyncio.to_thread(screen, named)
     opinion = await assessor.opinion(replace(screened.proposal, title=""), mode, bill)
     return Assessment(
         mode,

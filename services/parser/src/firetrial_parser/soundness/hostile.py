@@ -16,6 +16,8 @@ from firetrial_parser.soundness.proposal import Proposal
 
 LEFT_OUT = "[passage to the assessor left out]"
 _SHOWN = 80
+_MOST, _OVERLAP = 2000, 200  # characters that are searched at a time, and that two of such pieces share
+_HIDDEN_FROM = 4  # hidden characters; fewer come from word processors
 _HIDDEN = re.compile(
     "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e01ef]"
 )
@@ -107,7 +109,7 @@ _SIGNS = {
         r"^\s*#{0,6}\s*(?:system|assistant|user|human|developer|instructions?)\s*(?:prompt|message)?\s*:",
         r"\b(?:end|begin)(?:ning)? of (?:the )?(?:proposal|data|text|input|document)\b",
         r"<<\s*\w*\s*PROPOSAL|\b[0-9a-f]{12,}>>|<<[0-9a-f]{12,}",
-        r"<!--.{0,2000}?-->",
+        r"<!--",
     ),
     "spells letter by letter": _re(r"(?:\b\w[ .·_-]){7,}\w\b"),
     "is encoded": re.compile(
@@ -129,34 +131,44 @@ def screen(proposal: Proposal) -> Screened:
     notes: list[str] = []
 
     def change(part: str, text: str) -> str:
-        plain = _plain(text)
-        if len(_HIDDEN.findall(text)) >= 4:
+        if len(_HIDDEN.findall(text)) >= _HIDDEN_FROM:
             notes.append(f"{part} holds hidden characters")
-        return "\n".join(_screened(part, line, notes) for line in plain.split("\n"))
+        kept: list[str] = []
+        for line in _plain(text).split("\n"):
+            told, over = _screened(part, line, notes)
+            kept.append(told)
+            if over:
+                break
+        return "\n".join(kept)
 
     return Screened(proposal.mapped(change), tuple(dict.fromkeys(notes)))
 
 
 def reason(sentence: str) -> str:
     """Why a sentence is meant for the assessor; "" where it is not."""
-    return next((why for why, sign in _SIGNS.items() if sign.search(sentence)), "")
+    pieces = [
+        sentence[at : at + _MOST] for at in range(0, max(1, len(sentence) - _OVERLAP), _MOST - _OVERLAP)
+    ]
+    return next((why for why, sign in _SIGNS.items() for piece in pieces if sign.search(piece)), "")
 
 
-def _screened(part: str, line: str, notes: list[str]) -> str:
-    """The line without its passages; one that shows only over sentence ends takes the whole line along."""
+def _screened(part: str, line: str, notes: list[str]) -> tuple[str, bool]:
+    """The line without its passages, and whether the part ends with it.
+
+    What follows an imitated chat or prompt was written to be read as something else, so nothing of it is kept.
+    """
     kept: list[str] = []
     for sentence in sentences(line):
-        why = reason(sentence)
+        why = reason(sentence) if sentence != LEFT_OUT else ""
+        if not why and kept and kept[-1] != LEFT_OUT and sentence != LEFT_OUT:
+            why = reason(f"{kept[-1][-_OVERLAP:]} {sentence[:_OVERLAP]}")  # it shows over a sentence's end
+            kept[-1] = LEFT_OUT if why else kept[-1]
         if why:
             notes.append(f"a passage in {part} {why}: {sentence[:_SHOWN]!r}")
         kept.append(LEFT_OUT if why else sentence)
-        if why == _CHAT:  # what follows was written to be read as something else
-            return " ".join(kept)
-    told = " ".join(kept)
-    if why := reason(told.replace(LEFT_OUT, "")):
-        notes.append(f"a passage in {part} {why}: {line[:_SHOWN]!r}")
-        return LEFT_OUT
-    return told
+        if why == _CHAT:
+            return " ".join(kept), True
+    return " ".join(kept), False
 
 
 def _plain(text: str) -> str:

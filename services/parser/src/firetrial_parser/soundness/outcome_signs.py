@@ -31,6 +31,7 @@ _RISE = _one_of(
     r"fell",
     r"fall(?:s|en)? ris(?:es|en) rose declin(?:es|ed) boost(?:s|ed) degrad(?:es|ed) cuts? halv(?:es|ed) "
     r"grows?",
+    r"retain(?:s|ed) preserv(?:es|ed) recover(?:s|ed)",
     r"doubl(?:es|ed) grew climb(?:s|ed) went goes lower(?:s|ed) rais(?:es|ed) hurts? harms? helps?",
 )
 _REPORT = _one_of(
@@ -47,14 +48,25 @@ _EVIDENCE = (
 _TELLS = _one_of(
     r"shows? showed indicate[sd]? suggest(?:s|ed)? reveal\w* confirm(?:s|ed)? demonstrate[sd]? "
     r"support(?:s|ed)?",
-    r"prove[sd]? (?:is|are|was|were)~consistent",
+    r"prove[sd]? (?:is|are|was|were)~consistent contradict(?:s|ed)? challenge[sd]? refute[sd]? rule[sd]?~out",
 )
 _CITED = r"(?:fig(?:ure|\.)?|tab(?:le|\.)?|appendix|section|sec\.)\s*\w*\d"
 _BELIEF = r"(?:hypothes[ie]s|expectations?|predictions?|conjecture)"
 _AS_EXPECTED = r"\bas (?:we )?(?:had )?(?:expected|predicted|hypothesi[sz]ed|anticipated)\b"
-_BETTER = _one_of("better worse higher lower larger smaller faster slower more fewer less more~accurate")
+_BETTER = _one_of(
+    "better worse higher lower larger smaller faster slower more fewer less more~accurate sooner later "
+    "longer",
+    "shorter stronger weaker",
+)
 _CHANGES = _one_of(r"improv\w+ outperform\w* increas\w+ decreas\w+ reduc\w+ degrad\w+")
 _FOUND = _one_of(r"an? no little only strong\w* significant\w* consistent\w* substantial\w* clear\w*")
+# Nobody plans by these, but for runs "that failed".
+_CAME_OUT = _one_of(
+    "plateaued disappeared vanished emerged collapsed diverged converged saturated failed succeeded worsened",
+    "benefited suffered remained stayed brought gave led~to caused finished rated preferred judged "
+    "stopped peaked",
+    "lagged trailed won lost persisted struggled dominated varied differed rose fell grew",
+)
 _ABOUT = r"(?:up to |about |around |only |roughly |nearly |over |just |more than )?"
 
 ALWAYS = {
@@ -65,6 +77,12 @@ ALWAYS = {
         r"\b(?:we|i)\s+(?:\w+ly\s+)?(?:found|find|observed?)\s+[^.;]{1,60}?\s+to be\b",
         r"\b(?:no|an?|little) [^.;]{1,60}\b(?:was|were) (?:found|observed|detected|seen)\b",
         rf"\b{_EVIDENCE}\s+(?:\w+ly\s+)?{_TELLS}\b",
+        r"\b(?:this|these|which|it)\s+(?:\w+ly\s+)?(?:shows?|suggests?|indicates?|demonstrates?|confirms?|"
+        r"reveals?|"
+        r"proves?|implies|imply)\s+(?:that|how|an?|the)\b",
+        rf"(?<!that )(?<!which )(?<!who )(?<!we )(?<!they )\b{_CAME_OUT}\b",
+        r"\bonly \d+ (?:of|out of) (?:the )?\d+\b",
+        r"\bnone of the [^.;]{1,40}\b(?:\w+ed|was|were|did|had)\b",
         r"\b(?:it|this) (?:was (?:found|observed|shown|confirmed)|turn(?:s|ed) out)\b",
         rf"\b(?:as )?(?:shown|seen|reported|summari[sz]ed|illustrated) (?:in|by) {_CITED}",
         rf"\b{_CITED}\s+(?:shows?|reports?|reveals?|confirms?|summari[sz]es? (?:our |the )?(?:main "
@@ -103,7 +121,10 @@ ALWAYS = {
         r"\b(?:solv|answer|pass|fail|complet|identif|recover|detect|classif|predict)\w*\s+"
         r"\d[\d,]* (?:of|out of) (?:the )?\d[\d,]*\b",
         rf"\b(?:preferred|chose|won|solved|failed|agreed|succeeded|refused|hallucinated)\b[^.;]{{0,60}}?"
-        rf"\bin {_ABOUT}{_NUMBER}\s*(?:%|percent|of)",
+        rf"\b(?:in|on) {_ABOUT}{_NUMBER}\s*(?:%|percent|of)",
+        rf"\b(?:scor|averag)ed\s+{_ABOUT}{_NUMBER}",
+        rf"\b{_METRIC}\b[^.;]{{0,40}}?\b(?:is|are|was|were) (?:halved|doubled|tripled|reduced|improved|"
+        rf"lowered)\b",
     ),
 }
 CLAIMS = _re(
@@ -138,7 +159,8 @@ PLANNED = _re(
     rf"{_DOING}{_DONE}s?\b",
     r"\b(?:testing|comparing|measuring|evaluating|examining|investigating|asking|checking|defined? as|"
     r"such that)\b",
-    r"\b(?:is|are|be|being) (?:selected|kept|excluded|discarded|retained|filtered|sampled|stopped|tested|"
+    r"\b(?:is|are|be|being) (?:selected|kept|excluded|discarded|removed|retained|filtered|sampled|stopped|"
+    r"tested|"
     r"assessed|"
     r"compared)\b",
     r"\b(?:is|are|was) (?:expected|predicted|hypothesi[sz]ed|supposed|meant|intended|set|fixed|required)\b",

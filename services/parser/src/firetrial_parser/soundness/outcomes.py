@@ -16,6 +16,7 @@ from firetrial_parser.soundness.proposal import Proposal
 
 MASK = "[result left out]"
 _SHOWN = 160
+_MOST = 1000  # characters of a clause that are searched at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,9 @@ def of_text(part: str, text: str) -> Iterator[Outcome]:
         return
     believed = part == "hypothesis"
     for start, sentence in _located(text, sentences(text)):
-        whole = bool(signs.WHOLE.search(sentence))
-        others = bool(signs.OTHERS.search(sentence)) and not signs.OWN.search(sentence)
+        head = sentence[:_MOST]
+        whole = bool(signs.WHOLE.search(head)) or sentence.rstrip().endswith("?")
+        others = bool(signs.OTHERS.search(head)) and not signs.OWN.search(head)
         for at, clause in _clauses(sentence):
             if why := _why(clause, believed=believed, planned=whole, others=others):
                 lead = len(clause) - len(clause.lstrip())
@@ -99,8 +101,14 @@ def _located(text: str, found: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _clauses(sentence: str) -> Iterator[tuple[int, str]]:
+    """Clauses with where they begin; what nobody writes as one is looked at in pieces."""
     at = 0
     for match in signs.CLAUSES.finditer(sentence):
-        yield at, sentence[at : match.start()]
+        yield from _pieces(at, sentence[at : match.start()])
         at = match.end()
-    yield at, sentence[at:]
+    yield from _pieces(at, sentence[at:])
+
+
+def _pieces(at: int, clause: str) -> Iterator[tuple[int, str]]:
+    for start in range(0, len(clause), _MOST):
+        yield at + start, clause[start : start + _MOST]

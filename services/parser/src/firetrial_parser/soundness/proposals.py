@@ -162,7 +162,8 @@ class Proposals:
         """Read the proposal out of its paper, results masked."""
         if document is None or self._means.asker is None:
             raise _refused("paper_id", record.source.paper_id, "only a model extracts proposals from papers")
-        clean, found = outcomes.masked(await extract(document, self._means.asker, bill))
+        told = await extract(document, self._means.asker, bill)
+        clean, found = await asyncio.to_thread(outcomes.masked, told)
         ref = await self.shelf.put_kept(record.id, Kept(clean, found))
         return await self.records.change(record.id, lambda current: replace(current, kept=ref))
 
