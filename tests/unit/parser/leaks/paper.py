@@ -23,10 +23,9 @@ The samples of the first series were all taken from the same bar of steel by one
 
 ## 2 Heating time
 
-We use StepHeat on each sample and rest it in sand between any two of the steps for an hour.
-
 Table 1: Hardness for each heating time.
 
+We use StepHeat on each sample and rest it in sand between any two of the steps for an hour.
 Hardness increases from 410 at ten minutes to 655 at forty minutes of heating (Table 1).
 """
 FINDINGS = ["Hardness increases from 410 at ten minutes to 655 at forty minutes of heating."]
