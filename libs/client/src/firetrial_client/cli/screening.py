@@ -22,7 +22,10 @@ from firetrial_client.sync import Firetrial
 
 OUTCOMES = tuple(name.removeprefix("SCREENING_OUTCOME_").lower() for name in pb.ScreeningOutcome.keys()[1:])
 KEPT = ("fit", "uncertain")
-_ENDINGS = (".pdf", ".html", ".htm", ".md", ".markdown", ".txt", ".text", ".tex", ".tar.gz", ".tgz", ".zip")
+_ENDINGS = (
+    ".pdf", ".html", ".htm", ".xhtml", ".md", ".markdown", ".txt", ".text", ".tex", ".tar", ".gz", ".tgz",
+    ".zip",
+)  # fmt: skip
 _ENDED_EARLY = {pb.SCREENING_STATE_STOPPED, pb.SCREENING_STATE_CANCELLED}
 _WHY = 60
 

@@ -62,7 +62,7 @@ class Screenings:
         record = fresh = await self._fresh(wanted, items)
         if not await self.records.create(fresh.id, fresh):
             record = await self.records.change(fresh.id, lambda found: self._again(found, wanted))
-        if not record.state.settled:
+        if record.state is State.SUBMITTED:  # one that runs was announced
             await self._announcer.screening_submitted(record)
         return record
 
