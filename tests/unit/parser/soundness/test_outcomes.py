@@ -121,6 +121,11 @@ def test_a_metric_may_have_no_value(told: str) -> None:
     assert found.text == told
 
 
+def test_a_mark_at_its_end_makes_no_question_of_a_result() -> None:
+    assert list(outcomes.of_text("abstract", "We find that larger models memorise more?"))
+    assert not list(outcomes.of_text("abstract", "Which model outperforms the baseline by 3 points?"))
+
+
 def proposal(abstract: str, setup: str = "") -> Proposal:
     return Proposal("A is better than B.", abstract, experiments=(Experiment("Compare.", setup=setup),))
 
@@ -148,9 +153,9 @@ def test_refusing_names_every_passage_and_the_cure() -> None:
     assert all("will be measured" in fault.cure for fault in caught.value.faults)
 
 
-@given(st.lists(st.sampled_from(RESULTS + PLANS), max_size=8), st.text(max_size=60))
-def test_masked_once_is_masked(chosen: list[str], noise: str) -> None:
-    text = " ".join([*chosen, noise])
+@given(st.lists(st.sampled_from(RESULTS + PLANS), max_size=8))
+def test_masked_once_is_masked(chosen: list[str]) -> None:
+    text = " ".join(chosen)
     kept, found = outcomes.masked(proposal(text))
     assert all(text[one.start : one.end] == one.text for one in found)
     assert len(found) >= sum(one in RESULTS for one in chosen)

@@ -155,7 +155,7 @@ def reason(sentence: str) -> str:
 def _screened(part: str, line: str, notes: list[str]) -> tuple[str, bool]:
     """The line without its passages, and whether the part ends with it.
 
-    What follows an imitated chat or prompt was written to be read as something else, so nothing of it is kept.
+    What follows an imitated chat or prompt was written to be read as something else: none of it is kept.
     """
     kept: list[str] = []
     for sentence in sentences(line):

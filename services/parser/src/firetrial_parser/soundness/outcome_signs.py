@@ -170,7 +170,6 @@ PLANNED = _re(
     r"\bto (?:show|demonstrate|confirm|find|reveal|establish|verify|see|outperform|surpass|beat|exceed|"
     r"achieve|"
     r"reach|improve|increase|reduce)\b",
-    r"\?",
 )
 # These tell what came out even where a plan stands beside them.
 SETTLED = _re(
@@ -185,7 +184,7 @@ WHOLE = _re(
     r"\b(?:we|i|one|authors?)\s+(?:\w+ly\s+|also\s+|will\s+|then\s+|further\s+){0,2}(?:expect|hypothesi[sz]e|"
     r"predict|conjecture|anticipate|suspect|posit|ask|test|examine|investigate)\b",
     r"\b(?:hypothesis|prediction|question|conjecture|expectation)\b[^.;]{0,20}\b(?:is|:|that|whether)",
-    r"\?\s*$",
+    r"^\W*(?:does|do|is|are|can|could|will|would|how|what|which|why|where|who|to what)\b[^?]*\?\s*$",
 )
 OTHERS = _re(
     r"\bet al\b",

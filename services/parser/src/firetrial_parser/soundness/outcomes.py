@@ -62,7 +62,7 @@ def of_text(part: str, text: str) -> Iterator[Outcome]:
     believed = part == "hypothesis"
     for start, sentence in _located(text, sentences(text)):
         head = sentence[:_MOST]
-        whole = bool(signs.WHOLE.search(head)) or sentence.rstrip().endswith("?")
+        whole = bool(signs.WHOLE.search(head))
         others = bool(signs.OTHERS.search(head)) and not signs.OWN.search(head)
         for at, clause in _clauses(sentence):
             if why := _why(clause, believed=believed, planned=whole, others=others):
