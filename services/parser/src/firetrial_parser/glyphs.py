@@ -24,6 +24,7 @@ ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "ˇ": 
 # In units of the font size.
 SAME_LINE_SHIFT = 0.6  # scripts and fractions sit this far off the base line at most
 WIDE_GAP = 1.25  # wider than a \quad after a section number, narrower than a column gutter
+RUN = 40  # glyphs of a line that the next one may adjoin: a number, a name in Latin letters
 BACKSTEP = 0.6  # kerning and accents step back a little; a new line steps back far
 
 
@@ -97,15 +98,35 @@ def lines(glyphs: Iterable[Glyph]) -> list[Line]:
     """Group glyphs, taken in the order they were drawn, into lines."""
     groups: list[list[Glyph]] = []
     base: Glyph | None = None  # the first of the largest glyphs of the line: scripts are smaller
+    leftward = False  # whether the line has letters of a script that is written from right to left
     for glyph in glyphs:
-        if base is not None and _continues(groups[-1][-1], base, glyph):
+        turns = not glyph.text.isascii() and _is_leftward(glyph.text)
+        if base is not None and (
+            _continues(groups[-1][-1], base, glyph) or ((leftward or turns) and _adjoins(groups[-1], glyph))
+        ):
             groups[-1].append(glyph)
+            leftward = leftward or turns
             if glyph.font.size > base.font.size:
                 base = glyph
         else:
             groups.append([glyph])
-            base = glyph
+            base, leftward = glyph, turns
     return [line for line in map(_line, groups) if line.text]
+
+
+def _is_leftward(text: str) -> bool:
+    return unicodedata.bidirectional(text[0]) in {"R", "AL"}
+
+
+def _adjoins(group: Sequence[Glyph], glyph: Glyph) -> bool:
+    """Whether a glyph stands at either end of its line: PDFium gives letters in the order of reading."""
+    last, size = group[-1], max(group[-1].font.size, glyph.font.size)
+    if abs(glyph.y - last.y) > SAME_LINE_SHIFT * size:
+        return False
+    near = WIDE_GAP * size
+    left = min(g.x0 for g in group[-RUN:])
+    right = max(g.x1 for g in group[-RUN:])
+    return left - near <= glyph.x1 and glyph.x0 <= right + near
 
 
 def _continues(last: Glyph, base: Glyph, glyph: Glyph) -> bool:

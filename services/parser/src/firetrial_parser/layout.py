@@ -10,6 +10,7 @@ from statistics import median
 
 from firetrial_parser.captions import caption_start, split_caption
 from firetrial_parser.glyphs import Glyph, Line, Rule
+from firetrial_parser.prose import count_words
 
 MARGIN = 0.1  # running headers and footers stand in the outer tenth of the page
 REPEATS = 3  # on so many pages the same line is furniture
@@ -68,7 +69,7 @@ class Block:
     @property
     def words(self) -> int:
         """Number of words."""
-        return sum(line.text.count(" ") + 1 for line in self.lines)
+        return sum(count_words(line.text) for line in self.lines)
 
 
 def weighted(lines: Iterable[Line]) -> float:

@@ -7,6 +7,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -32,7 +33,11 @@ from firetrial_parser.tables import tables
 
 MAX_PAGES = 2000
 MAX_CHARS = 20_000_000
-FEWEST_CHARS_PER_PAGE = 20  # under this average there is no text layer worth the name
+FEWEST_CHARS_PER_PAGE = (
+    20  # a page with fewer is bare; with more than half of the pages bare there is no text
+)
+UNMAPPED = 0.5  # with a larger share of characters that no font maps to a letter, the text means nothing
+BLANKS = frozenset([0, 9, 10, 13, 32, 0xA0, 0x200B, 0xFEFF])
 MAX_OBJECTS = 20_000  # drawn objects of a page that are looked at for the rules of its tables
 THIN, SHORT = 3.0, 10.0  # points: a rule is thinner and longer
 FORCE_BOLD = 1 << 18  # PDF 32000-1, table 123
@@ -51,6 +56,10 @@ def read_pdf(data: bytes) -> Document:
     found = [in_reading_order(page, blocks(page, step)) for page in clean]
     parts = structure([block for page in found for block in page])
     texts = tuple(page_text(page) for page in found)
+    if not any(map(str.strip, texts)):
+        raise refuse(
+            "file", "the same lines on each page", "only running heads were found; give the paper itself"
+        )
     venue, year = venue_and_year("\n".join([*(line for page in pages[:3] for line in margins(page)), stamp]))
     return Document(
         sha256=hashlib.sha256(data).hexdigest(),
@@ -69,6 +78,29 @@ def read_pdf(data: bytes) -> Document:
     )
 
 
+@dataclass(slots=True)
+class _Tally:
+    """What was counted of all pages: visible characters, those that no font maps to a letter, bare pages."""
+
+    characters: int = 0
+    unmapped: int = 0
+    bare: int = 0
+
+    def add(self, glyphs: int) -> None:
+        self.bare += glyphs < FEWEST_CHARS_PER_PAGE
+
+    def check(self, pages: int) -> None:
+        if self.characters and self.unmapped > UNMAPPED * self.characters:
+            cure = "its fonts do not say which letters they show; run OCR on it, or give its source"
+            raise refuse("file", f"{self.unmapped} of {self.characters} characters without a letter", cure)
+        if 2 * self.bare > pages:
+            cure = "no text layer: run OCR on the scan first"
+            raise refuse("file", f"{self.bare} of {pages} pages without text", cure)
+        if self.characters > MAX_CHARS:
+            cure = f"split it: at most {MAX_CHARS} characters are read"
+            raise refuse("file", f"{self.characters} characters", cure)
+
+
 def _pages(data: bytes) -> tuple[list[PageLines], str]:
     """The lines of each page, and the text that stands on its side on the first (the arXiv stamp)."""
     document = _open(data)
@@ -78,20 +110,12 @@ def _pages(data: bytes) -> tuple[list[PageLines], str]:
         if len(document) > MAX_PAGES:
             raise refuse("file", f"{len(document)} pages", f"split it: at most {MAX_PAGES} pages are read")
         pages: list[PageLines] = []
-        stamp, chars = "", 0
+        stamp, tally = "", _Tally()
         for index in range(len(document)):
-            page, aside = _page(document, index)
+            page, aside = _page(document, index, tally)
             stamp = aside if index == 0 else stamp
-            chars += sum(len(line.text) for line in page.lines)
             pages.append(page)
-        if chars < FEWEST_CHARS_PER_PAGE * len(pages):
-            raise refuse(
-                "file",
-                f"{chars} characters on {len(pages)} pages",
-                "no text layer: run OCR on the scan first",
-            )
-        if chars > MAX_CHARS:
-            raise refuse("file", f"{chars} characters", f"split it: at most {MAX_CHARS} characters are read")
+        tally.check(len(pages))
         return pages, stamp
     finally:
         document.close()
@@ -111,7 +135,7 @@ def _open(data: bytes) -> Any:
         raise refuse("file", str(error), "the PDF is damaged or cut off; fetch it again") from error
 
 
-def _page(document: Any, index: int) -> tuple[PageLines, str]:
+def _page(document: Any, index: int, tally: _Tally) -> tuple[PageLines, str]:
     try:
         page = document[index]
         text_page = page.get_textpage()
@@ -121,8 +145,9 @@ def _page(document: Any, index: int) -> tuple[PageLines, str]:
         ) from error
     width, height = page.get_size()
     by_turn: dict[int, list[Glyph]] = {0: [], 1: [], 3: []}
-    for glyph, turn in _glyphs(text_page, width, height):
+    for glyph, turn in _glyphs(text_page, width, height, tally):
         by_turn[turn].append(glyph)
+    tally.add(sum(map(len, by_turn.values())))
     turned = lines([*by_turn[1], *by_turn[3]])
     stamp = " ".join(line.text for line in turned)
     turn = max(by_turn, key=lambda t: len(by_turn[t]))
@@ -162,13 +187,13 @@ _text_object = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(
 )
 
 
-def _glyphs(text_page: Any, width: float, height: float) -> Iterator[tuple[Glyph, int]]:
+def _glyphs(text_page: Any, width: float, height: float, tally: _Tally) -> Iterator[tuple[Glyph, int]]:
     """Each visible character with its turn in quarters: 0 upright, 1 and 3 on its side.
 
     Places are those on a page that is turned so that the character is upright.
     """
     raw, box, x, y = text_page.raw, pdfium.FS_RECTF(), ctypes.c_double(), ctypes.c_double()
-    faces: dict[int | None, tuple[Font, int]] = {}
+    faces: dict[int | None, tuple[Font, int, bool]] = {}
     space, high = False, 0
     for i in range(text_page.count_chars()):
         code = pdfium.FPDFText_GetUnicode(raw, i)
@@ -176,13 +201,18 @@ def _glyphs(text_page: Any, width: float, height: float) -> Iterator[tuple[Glyph
             high = code
             continue
         text, high = _supplementary(code, high) if 0xDC00 <= code < 0xE000 else _character(code), 0
-        if not text:
+        if not text and code in BLANKS:
             space = True
             continue
         key = _text_object(raw, i)
         if key not in faces:
             faces[key] = _face(text_page, i)
-        font, turn = faces[key]
+        font, turn, mapped = faces[key]
+        tally.characters += 1
+        tally.unmapped += not mapped
+        if not text:
+            space = True
+            continue
         if turn == 2 or not pdfium.FPDFText_GetLooseCharBox(raw, i, box):
             continue
         pdfium.FPDFText_GetCharOrigin(raw, i, x, y)
@@ -212,14 +242,16 @@ def _supplementary(low: int, high: int) -> str:
     return text if text.strip() and text.isprintable() else ""
 
 
-def _face(text_page: Any, i: int) -> tuple[Font, int]:
+def _face(text_page: Any, i: int) -> tuple[Font, int, bool]:
+    """The face and turn of a character, and whether its font says which letter it is."""
     name, flags, matrix = ctypes.create_string_buffer(128), ctypes.c_int(), pdfium.FS_MATRIX()
     pdfium.FPDFText_GetFontInfo(text_page, i, name, 128, flags)
     pdfium.FPDFText_GetMatrix(text_page, i, matrix)
     face = name.value.decode("latin-1").split("+")[-1]
     size = pdfium.FPDFText_GetFontSize(text_page, i) * (matrix.c**2 + matrix.d**2) ** 0.5
     bold = bool(_BOLD_NAME.search(face)) or bool(flags.value & FORCE_BOLD and "Regu" not in face)
-    return Font(face, round(size, 1), bold), _turn(matrix)
+    mapped = pdfium.FPDFText_HasUnicodeMapError(text_page, i) != 1
+    return Font(face, round(size, 1), bold), _turn(matrix), mapped
 
 
 def _turn(matrix: Any) -> int:

@@ -22,6 +22,17 @@ _ABBREVIATION = re.compile(
 _INITIAL = re.compile(r"(?:^|[\s(.])[A-Z]\.$")
 
 
+_UNSPACED = re.compile(
+    r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60\U00020000-\U0002ffff\u0e00-\u0eff]"
+)
+
+
+def count_words(text: str) -> int:
+    """Words by the spaces between them; two letters of a script without spaces count as one."""
+    spaced = text.count(" ") + 1
+    return spaced if text.isascii() else spaced + len(_UNSPACED.findall(text)) // 2
+
+
 def vocabulary_of(lines: Iterable[str]) -> set[str]:
     """All words of the lines, lower-cased, hyphenated ones whole; the halves of broken words left out."""
     found: set[str] = set()
@@ -44,10 +55,17 @@ def join_lines(lines: Iterable[str], vocabulary: set[str]) -> str:
         if broken is not None and line[0].islower():
             out = _mend(out, broken[1], line, vocabulary)
         elif out:
-            out += line if _HYPHEN.search(out) and (line[0].isupper() or line[0].isdigit()) else " " + line
+            out += line if _joins(out, line) else " " + line
         else:
             out = line
     return out
+
+
+def _joins(before: str, line: str) -> bool:
+    """Whether no space belongs between two lines."""
+    if _HYPHEN.search(before) and (line[0].isupper() or line[0].isdigit()):
+        return True
+    return bool(_UNSPACED.match(before[-1]) and _UNSPACED.match(line[0]))
 
 
 def _mend(before: str, left: str, line: str, vocabulary: set[str]) -> str:
