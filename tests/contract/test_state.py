@@ -49,6 +49,24 @@ async def test_keys_of_any_alphabet_under_a_prefix(state: State) -> None:
     assert await state.keys("nothing") == []
 
 
+async def test_keys_are_all_there_while_they_change(state: State) -> None:
+    keys = [f"run.{number:03}" for number in range(300)]
+    revisions = {key: await state.create(key, b"1") for key in keys}
+    done = asyncio.Event()
+
+    async def change(mine: list[str]) -> None:
+        while not done.is_set():
+            for key in mine:
+                revisions[key] = await state.update(key, b"2", revisions[key])
+                await asyncio.sleep(0)
+
+    changing = [asyncio.create_task(change(keys[start::4])) for start in range(4)]
+    found = [await state.keys("run") for _ in range(60)]
+    done.set()
+    await asyncio.gather(*changing)
+    assert found == [keys] * 60
+
+
 async def test_one_of_many_racers_creates(state: State) -> None:
     tried = await asyncio.gather(
         *(state.create("raced", str(number).encode()) for number in range(16)), return_exceptions=True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -30,18 +31,18 @@ _QUIET = 20.0
 class JetStreamState:
     """State in one KV bucket."""
 
-    def __init__(self, bucket: KeyValue) -> None:
-        self._bucket = bucket
+    def __init__(self, client: Client, name: str, bucket: KeyValue) -> None:
+        self._client, self._name, self._bucket = client, name, bucket
 
     @classmethod
     async def open(cls, client: Client, bucket: str) -> JetStreamState:
         """The bucket, made where it is missing."""
         js = client.jetstream(timeout=5)
         try:
-            return cls(await js.key_value(bucket))
+            return cls(client, bucket, await js.key_value(bucket))
         except (NotFoundError, BucketNotFoundError):
             made = js.create_key_value(KeyValueConfig(bucket=bucket, history=1))
-            return cls(await reach(f"bucket {bucket}", made))
+            return cls(client, bucket, await reach(f"bucket {bucket}", made))
 
     async def get(self, key: str) -> Entry | None:
         try:
@@ -69,17 +70,22 @@ class JetStreamState:
             raise _away(key, error) from error
 
     async def keys(self, prefix: str) -> list[str]:
-        # The client's own keys() reads the whole bucket and filters by substring.
-        watcher = await reach(prefix, self._bucket.watch(f"{_encode(prefix)}.>", meta_only=True))
-        found = []
-        try:
-            while (entry := await reach(prefix, _next(watcher))) is not None:
-                if not entry.operation:
-                    found.append(_decode(entry.key))
-        finally:
-            with suppress(*DOWN):
-                await watcher.stop()  # type: ignore[no-untyped-call]
-        return sorted(found)
+        # Not by a watch, as the client's own keys(): that misses what is changed while it reads.
+        found: list[str] = []
+        while page := await self._subjects(f"{_encode(prefix)}.>", len(found)):
+            found += page
+        return sorted(set(map(_decode, found)))
+
+    async def _subjects(self, keys: str, offset: int) -> list[str]:
+        """The encoded keys from `offset` on, as the stream knows them at one moment: at most 100,000."""
+        told = json.dumps({"subjects_filter": f"$KV.{self._name}.{keys}", "offset": offset})
+        answer = await reach(
+            keys, self._client.request(f"$JS.API.STREAM.INFO.KV_{self._name}", told.encode(), timeout=5)
+        )
+        info = json.loads(answer.data)
+        if "error" in info:
+            raise FiretrialError(Reason.UNAVAILABLE, f"NATS told no {keys}: {info['error']}")
+        return [subject.removeprefix(f"$KV.{self._name}.") for subject in info["state"].get("subjects") or ()]
 
     async def watch(self, key: str) -> AsyncIterator[Entry]:
         subject = f"{_encode(key)}>" if key.endswith(".") else _encode(key)
