@@ -85,6 +85,9 @@ bench-gateway: .venv/.dev  ## what the model gateway adds to a call, and how man
 bench-trajectory: .venv/.dev  ## an agent writes 1 GiB in 350,000 lines: memory of the runner, time to open any page
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_trajectory_scale.py -s
 
+bench-leaks: .venv/.dev  ## what the 30 official instructions give away of their ground truths; planted leaks, clean parts
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_leak_official.py tests/integration/test_leak_check.py -s
+
 bench-report: .venv/.dev  ## report on 100,000 judged runs: time, memory, an update by one run
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_report_scale.py -s
 
@@ -122,4 +125,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo images test test-docker test-agents bench-gateway bench-judge bench-report bench-trajectory chaos local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo images test test-docker test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos local-judge lint types imports lock-check isolated check clean

@@ -19,6 +19,7 @@ from firetrial_parser.tree_cli import parse, trees
 
 if TYPE_CHECKING:
     from firetrial_parser.firebench import ImportedTask
+    from firetrial_parser.leaks.listing import Entail
 
 ORIGIN = "firebench"
 
@@ -35,9 +36,12 @@ def import_() -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="JSON that gives tasks, by folder, their difficulty and their paper's date.",
 )
+@click.option("--check-leaks", is_flag=True, help="List what each instruction gives away; store nothing.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table.")
 @click.pass_context
-def firebench(context: click.Context, path: Path, *, ratings: Path | None, as_json: bool) -> None:
+def firebench(
+    context: click.Context, path: Path, *, ratings: Path | None, check_leaks: bool, as_json: bool
+) -> None:
     """Read the official benchmark's repository at PATH, say what is broken in each task, and store them.
 
     Without a server nothing is stored.
@@ -45,10 +49,13 @@ def firebench(context: click.Context, path: Path, *, ratings: Path | None, as_js
     from firetrial_parser.firebench import read_firebench
     from firetrial_parser.rating import read_ratings
 
-    submit = (context.obj or {}).get("submit_task")
+    submit = None if check_leaks else (context.obj or {}).get("submit_task")
     rated = read_ratings(ratings.read_text("utf-8", "replace")) if ratings else {}
-    reports = [_imported(task, submit) for task in read_firebench(path, rated)]
-    if submit is None:
+    found = read_firebench(path, rated)
+    reports = [_imported(task, submit) for task in found]
+    if check_leaks:
+        _add_leaks(found, reports, (context.obj or {}).get("entail", lambda: None)())
+    elif submit is None:
         click.echo("nothing was stored: no server answers (start one with `firetrial up`)", err=True)
     click.echo(json.dumps(reports, ensure_ascii=False) if as_json else "\n".join(_listed(reports)))
 
@@ -82,6 +89,20 @@ def _imported(task: ImportedTask, submit: Callable[..., tuple[str, str]] | None)
     }
 
 
+def _add_leaks(found: list[ImportedTask], reports: list[dict[str, Any]], entail: Entail | None) -> None:
+    """Put into each report what its task gives away, by words alone where no judge answers."""
+    import asyncio
+
+    from firetrial_parser.instruction import public_part
+    from firetrial_parser.leaks.listing import listed, told
+
+    if entail is None:
+        click.echo("words alone were looked at: no judge answers (start one with `firetrial up`)", err=True)
+    parts = [(public_part(task.question, task.instruction), task.ground_truth) for task in found]
+    for report, check in zip(reports, asyncio.run(listed(parts, entail)), strict=True):
+        report["leak_check"] = told(check)
+
+
 @contextmanager
 def _packed(task: ImportedTask) -> Iterator[Path | None]:
     """The task's data as the tar that its version was counted with."""
@@ -100,6 +121,8 @@ def _listed(reports: list[dict[str, Any]]) -> Iterator[str]:
     for report in reports:
         yield click.style(report["id"], bold=True) + ("" if report["runnable"] else "  cannot be run")
         yield from (f"    {defect}" for defect in report["broken"])
+        for leak in (report.get("leak_check") or {}).get("leaks", ()):
+            yield f"    {click.style(leak['kind'].lower().replace('_', ' '), fg='red')} {leak['sentence']}"
     without = sum("no data folder" in report["broken"] for report in reports)
     stored = sum(report["stored"] for report in reports)
     yield f"\n{len(reports)} tasks, {without} without a data folder, {stored} stored"

@@ -25,5 +25,10 @@ def instruct(question: str, scope: Sequence[str], *, method: Sequence[str] = ())
     )
 
 
+def public_part(question: str, instruction: str) -> str:
+    """All that an agent reads: the instruction, and the question where that is not in it."""
+    return instruction if question in instruction else f"{question}\n\n{instruction}"
+
+
 def _budget() -> str:
     return f"- Make at most {CALLS:,} calls to each model, retries included.\n"

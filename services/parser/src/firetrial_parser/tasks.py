@@ -14,6 +14,7 @@ from firetrial_kit.hosts import ALONE, Network
 from firetrial_kit.records import Records
 from firetrial_kit.references import ref_to_wire
 from firetrial_parser.archive import Archive
+from firetrial_parser.instruction import public_part
 from firetrial_parser.leaks.checking import LeakCheck, LeakChecker, Overruling
 from firetrial_parser.leaks.leak import Secrets
 from firetrial_parser.metrics import ParserMetrics
@@ -63,11 +64,6 @@ class OutsideTask:
     def public(self) -> str:
         """All that an agent reads."""
         return public_part(self.question, self.instruction)
-
-
-def public_part(question: str, instruction: str) -> str:
-    """What an agent reads: the instruction, and the question where that is not in it."""
-    return instruction if question in instruction else f"{question}\n\n{instruction}"
 
 
 class Tasks:
