@@ -33,7 +33,7 @@ _Judge.__abstractmethods__ = frozenset()
 @asynccontextmanager
 async def judge_service(judge: Judge) -> AsyncIterator[JudgeByAddress]:
     """The parser's way to a judge service that listens on the loopback with this judge."""
-    servicer = _Judge()
+    servicer = _Judge()  # type: ignore[abstract]
     purses = Purses(Records(InMemoryState(), "budget", Account), ManualClock())
     servicer.entailing = Entailing(Judges(judge, None), purses, JudgeMetrics(CollectorRegistry()))
     server = rpc.Server("127.0.0.1:0", metrics=KitMetrics(CollectorRegistry()), log=structlog.get_logger())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def created(world: World) -> list[events_pb2.TaskCreated]:
     return world.told("task_created", events_pb2.TaskCreated)
 
 
-async def blocked(world: World, **header: object) -> task_pb2.Task:
+async def blocked(world: World, **header: Any) -> task_pb2.Task:
     """The one task of the study, which is blocked."""
     await world.submit(**header)
     await world.run()
