@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 import pytest
@@ -147,3 +148,19 @@ async def test_pages(state: State) -> None:
         with pytest.raises(FiretrialError) as fault:
             await records.page(size, bad)
         assert fault.value.reason is Reason.INVALID
+
+
+@pytest.mark.needs("nats-server")
+async def test_watches_that_are_over_do_not_fill_the_broker(nats_url: str) -> None:
+    """It has room for 1,000 consumers a stream; by itself the client has each kept for five minutes."""
+    client = await connect(nats_url, name="test")
+    bucket = f"t_{secrets.token_hex(4)}"
+    state = await JetStreamState.open(client, bucket)
+    await state.create("run.a", b"1")
+    for _ in range(3):
+        async with aclosing(state.watch("run.a")) as entries:  # type: ignore[type-var]
+            async for _entry in entries:
+                break
+    found = await client.jetstream().consumers_info(f"KV_{bucket}")
+    assert [info.config.inactive_threshold for info in found] == [10.0] * len(found)
+    await client.close()

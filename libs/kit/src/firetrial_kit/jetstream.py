@@ -36,6 +36,8 @@ _START = 10.0
 _FETCH = 2.0
 # What the client raises while the broker is away.
 DOWN = (nats.errors.Error, APIError, OSError, asyncio.TimeoutError)
+UNREAD_S = 10.0
+"""Seconds for which the broker keeps a consumer that nobody reads: it has room for 1,000 a stream."""
 _EVENT_AGE = 14 * 24 * 3600.0
 
 
@@ -145,7 +147,11 @@ class JetStreamBus:
         following = await reach(
             subject,
             self._js.subscribe(
-                subject, stream=EVENTS, ordered_consumer=True, deliver_policy=DeliverPolicy.NEW
+                subject,
+                stream=EVENTS,
+                ordered_consumer=True,
+                deliver_policy=DeliverPolicy.NEW,
+                inactive_threshold=UNREAD_S,
             ),
         )
         try:

@@ -21,7 +21,7 @@ from nats.js.errors import (
 from nats.js.kv import KeyValue
 
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.jetstream import DOWN, heeding, reach, said
+from firetrial_kit.jetstream import DOWN, UNREAD_S, heeding, reach, said
 from firetrial_kit.state import Entry
 
 # Seconds without a change after which a watch is opened anew.
@@ -92,7 +92,7 @@ class JetStreamState:
         seen: dict[str, int] = {}
         while True:
             # Opened anew after each quiet spell: a watcher does not survive every kind of reconnect.
-            watcher = await reach(key, self._bucket.watch(subject))
+            watcher = await reach(key, self._bucket.watch(subject, inactive_threshold=UNREAD_S))
             try:
                 with suppress(TimeoutError):
                     while True:
