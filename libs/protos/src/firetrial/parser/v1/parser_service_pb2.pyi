@@ -7,6 +7,7 @@ from collections import abc as _abc
 from firetrial.parser.v1 import candidate_pb2 as _candidate_pb2
 from firetrial.parser.v1 import paper_pb2 as _paper_pb2
 from firetrial.parser.v1 import proposal_pb2 as _proposal_pb2
+from firetrial.parser.v1 import repository_pb2 as _repository_pb2
 from firetrial.parser.v1 import task_pb2 as _task_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
 from google.protobuf import descriptor as _descriptor
@@ -363,6 +364,8 @@ class TaskHeader(_message.Message):
     PUBLISHED_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     NETWORK_FIELD_NUMBER: _builtins.int
+    REPOSITORY_FIELD_NUMBER: _builtins.int
+    TEST_FIELD_NUMBER: _builtins.int
     slug: _builtins.str
     """[a-z0-9-]{1,64}; becomes the first part of the task's id."""
     question: _builtins.str
@@ -392,6 +395,16 @@ class TaskHeader(_message.Message):
     def network(self) -> _task_pb2.Network:
         """As in Task."""
 
+    @_builtins.property
+    def repository(self) -> _repository_pb2.RepositorySpec:
+        """Set for a repository task. The tar that follows holds its parts: source/ (without it the task is kept and
+        cannot be run), sealed/files/ and sealed/score/; references are made of them, and are left unset here.
+        """
+
+    @_builtins.property
+    def test(self) -> _repository_pb2.SealedTest:
+        """The sealed test of a repository task; unset where it has none."""
+
     def __init__(
         self,
         *,
@@ -407,10 +420,12 @@ class TaskHeader(_message.Message):
         published: _builtins.str = ...,
         sources: _abc.Iterable[_task_pb2.DataSource] | None = ...,
         network: _task_pb2.Network | None = ...,
+        repository: _repository_pb2.RepositorySpec | None = ...,
+        test: _repository_pb2.SealedTest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "network", b"network", "plan", b"plan"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "network", b"network", "plan", b"plan", "repository", b"repository", "test", b"test"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "network", b"network", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "slug", b"slug", "sources", b"sources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "network", b"network", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "repository", b"repository", "slug", b"slug", "sources", b"sources", "test", b"test"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -61,7 +61,9 @@ class RepositorySpec(_message.Message):
     """Whether the task's test is sealed in the truth bucket; without one its runs cannot be judged."""
     @_builtins.property
     def source(self) -> _artifact_pb2.ArtifactRef:
-        """A tar of the pinned source with its validation code and data, without anything that is sealed."""
+        """A tar of the pinned source with its validation code and data, without anything that is sealed. Unset where the
+        task came without its repository: it is listed and cannot be run.
+        """
 
     @_builtins.property
     def target_files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
