@@ -44,12 +44,12 @@ def own_names(proposal: Proposal) -> tuple[str, ...]:
 
 
 def masked(proposal: Proposal) -> Proposal:
-    """The proposal with each of its names as NAME-1, NAME-2, …; the title is dropped."""
+    """The proposal with each of its names as NAME-1, NAME-2, …; the title, which nobody is shown, stays."""
     names = {name: f"NAME-{i}" for i, name in enumerate(own_names(proposal), 1)}
     if not names:
-        return proposal.mapped(lambda _, text: text)
+        return proposal
     longest = sorted(names, key=len, reverse=True)
-    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?![\w])")
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, longest))})(?!\w)")
     return proposal.mapped(lambda _, text: pattern.sub(lambda match: names[match[0]], text))
 
 
