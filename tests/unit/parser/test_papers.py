@@ -139,6 +139,8 @@ async def test_a_tree_is_submitted_as_a_paper() -> None:
     assert record.tree is not None
     tree = await world.papers.archive.tree(record.tree)
     assert [leaf.evidence for leaf in tree.root.leaves()] == ["Table 1", "Figure 1"]
+    assert {(quote.page, quote.score) for node in tree.root.walk() for quote in node.quotes} == {(0, 0.0)}
+    assert record.grounding.share is None
 
 
 async def test_a_tree_that_names_its_paper_is_held_to_it_and_refused_as_a_whole() -> None:

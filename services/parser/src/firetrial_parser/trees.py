@@ -13,7 +13,7 @@ from firetrial_parser.entailment import Entails
 from firetrial_parser.extraction import CONTEXT, extract_tree
 from firetrial_parser.grounding import grounded, grounded_by
 from firetrial_parser.outlining import tree_of
-from firetrial_parser.tree import Grounding, Tree
+from firetrial_parser.tree import Grounding, Node, Quote, Tree
 from firetrial_parser.tree_file import read_tree
 from firetrial_parser.validation import anchored, validate
 
@@ -67,7 +67,7 @@ class Trees:
         """A submitted tree, held to its paper where it names one that was read here; refused as a whole."""
         tree = await asyncio.to_thread(read_tree, data)
         if not tree.paper.id:
-            return Grown(document, tree)
+            return Grown(document, replace(tree, root=_unplaced(tree.root)))
         paper = await known(tree.paper.id)
         if paper is None:
             cure = "must be a paper that was read here, or be left out"
@@ -88,3 +88,12 @@ class Trees:
             except FiretrialError:
                 pass  # a judge that is away costs the share some of its statements, and no paper its tree
         return await asyncio.to_thread(grounded, root, document)
+
+
+def _unplaced(node: Node) -> Node:
+    """The tree with quotes that stand nowhere: there is no paper in which they were looked for."""
+    return replace(
+        node,
+        quotes=tuple(Quote(quote.text) for quote in node.quotes),
+        children=tuple(map(_unplaced, node.children)),
+    )
