@@ -76,7 +76,7 @@ async def test_what_holds_no_claim_is_ruled_on_as_it_stands() -> None:
 
 
 async def test_a_missing_verdict_is_unscored() -> None:
-    checked = await entail(Panel([WordJudge(mute=True)]), TOLD, TRUTH, atomic=False, searching=True)
+    checked = await entail(Panel([WordJudge(mute=True)]), TOLD, TRUTH, atomic=False, searching=False)
     assert {e.ruling.verdict for e in checked.found} == {Verdict.UNSCORED}
 
 

@@ -19,10 +19,13 @@ from firetrial_judge.panel import Panel
 from firetrial_judge.spending import Purses
 from firetrial_judge.text import clean, units
 from firetrial_judge.verdict import Ruling, Span, Verdict
+from firetrial_judge.words import words
 from firetrial_kit.asking import Spent
 
 _PARAGRAPH = "\n\n"
-_MOST_PASSAGES = 400  # of a premise; a longer one is an attack, and is read as a whole only
+_MOST_SENTENCES = 200  # of a premise that is searched; a longer one is read as a whole
+_IN_COMMON = 2  # stems of longer words; a sentence that shares fewer with a claim cannot entail it by itself
+_SHORT = 3  # letters
 _ORDER = (Verdict.ENTAILED, Verdict.UNSCORED, Verdict.CONTRADICTED, Verdict.NEUTRAL)
 
 
@@ -77,10 +80,9 @@ async def entail(
     whole = [(at, _whole(at, text)) for at, text in enumerate(hypotheses) if at not in told and text.strip()]
     asked = sorted([*claims, *whole], key=lambda pair: pair[0])
     asked = [(at, replace(claim, id=f"h{n}")) for n, (at, claim) in enumerate(asked, 1)]
-    passages = [Span(0, len(premise))]
-    if searching and not panel.model_backed:
-        passages += _passages(clean(premise))
-    rulings, cost = await _rulings(panel, premise, passages, tuple(claim for _, claim in asked))
+    ruled_on = tuple(claim for _, claim in asked)
+    apart = searching and not panel.model_backed
+    rulings, cost = await (_searched(panel, premise, ruled_on) if apart else _read(panel, premise, ruled_on))
     found = tuple(Entailed(at, claim, rulings[claim.id]) for at, claim in asked)
     return Checked(found, panel.config, panel.quality, spent + cost)
 
@@ -101,31 +103,47 @@ async def _claims(panel: Panel, hypotheses: Sequence[str]) -> tuple[list[tuple[i
     ], spent
 
 
-def _passages(premise: str) -> Iterator[Span]:
-    """Each sentence, and each two that follow one another."""
-    spans = units(premise)
-    if len(spans) > _MOST_PASSAGES // 2:
-        return
-    yield from spans
-    yield from (Span(first.start, second.end) for first, second in pairwise(spans))
-
-
-async def _rulings(
-    panel: Panel, premise: str, passages: Sequence[Span], claims: tuple[Claim, ...]
-) -> tuple[dict[str, Ruling], Spent]:
-    """The worst that any passage says of each claim, with its evidence as a span of the premise."""
+async def _read(panel: Panel, premise: str, claims: tuple[Claim, ...]) -> tuple[dict[str, Ruling], Spent]:
+    """Rulings by the premise as a whole."""
     if not claims:
         return {}, Spent()
-    texts = [_as_one(premise[p.start : p.end]) if at else premise for at, p in enumerate(passages)]
-    opinions, spent, _ = await panel.consider([Question(claims, text) for text in texts])
-    worst: dict[str, Ruling] = {}
-    for at, (passage, answers) in enumerate(zip(passages, opinions, strict=True)):
+    (opinions,), spent, _ = await panel.consider([Question(claims, premise)])
+    return {opinion.ruling.claim_id: opinion.ruling for opinion in opinions}, spent
+
+
+async def _searched(panel: Panel, premise: str, claims: tuple[Claim, ...]) -> tuple[dict[str, Ruling], Spent]:
+    """The worst that any passage says of each claim, with the passage as its evidence."""
+    passages = list(_passages(premise, claims))
+    questions = [Question(about, _as_one(premise[span.start : span.end])) for span, about in passages]
+    opinions, spent, _ = await panel.consider(questions)
+    worst = {
+        claim.id: Ruling(claim.id, Verdict.NEUTRAL, "no sentence shares words with it") for claim in claims
+    }
+    for (span, _), answers in zip(passages, opinions, strict=True):
         for opinion in answers:
-            ruling = replace(opinion.ruling, evidence=passage) if at else opinion.ruling
-            known = worst.get(ruling.claim_id)
-            if known is None or _ORDER.index(ruling.verdict) < _ORDER.index(known.verdict):
+            ruling = replace(opinion.ruling, evidence=span)
+            if _ORDER.index(ruling.verdict) < _ORDER.index(worst[ruling.claim_id].verdict):
                 worst[ruling.claim_id] = ruling
     return worst, spent
+
+
+def _passages(premise: str, claims: tuple[Claim, ...]) -> Iterator[tuple[Span, tuple[Claim, ...]]]:
+    """Each sentence, and each two that follow one another, with the claims that share words with it."""
+    spans = units(clean(premise))
+    if len(spans) > _MOST_SENTENCES:
+        yield Span(0, len(premise)), claims
+        return
+    told = [(claim, _stems(claim.text)) for claim in claims]
+    pairs = (Span(first.start, second.end) for first, second in pairwise(spans))
+    for span in (*spans, *pairs):
+        said = _stems(premise[span.start : span.end])
+        about = tuple(c for c, stems in told if len(said & stems) >= min(_IN_COMMON, len(stems)))
+        if about:
+            yield span, about
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word.stem for word in words(text) if len(word.folded) > _SHORT)
 
 
 def _as_one(passage: str) -> str:
