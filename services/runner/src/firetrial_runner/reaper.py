@@ -52,8 +52,7 @@ class Reaper:
         left = await self.sandbox.leftovers()
         dead = {lease for lease in {item.lease for item in left} if self.presence.is_dead(lease)}
         dead |= set(await asyncio.to_thread(self.presence.dead))
-        gone = await self.sandbox.reap(dead) if dead else []
-        for item in gone:
+        for item in await self.sandbox.reap(dead):
             self.metrics.reaped(item.what)
             self.log.warning("reaped", run=item.run_key, what=item.what)
         for lease in dead:

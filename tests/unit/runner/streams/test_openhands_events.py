@@ -45,7 +45,7 @@ def finish(text: str) -> dict[str, Any]:
 
 
 def test_a_whole_run() -> None:
-    create = {"command": "create", "path": "/w/x.py", "file_text": "1\n2\n", "old_str": None}
+    create: dict[str, Any] = {"command": "create", "path": "/w/x.py", "file_text": "1\n2\n", "old_str": None}
     told, ending = feed(
         OpenHandsEvents(),
         lines(

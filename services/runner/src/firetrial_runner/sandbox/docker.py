@@ -6,7 +6,6 @@ copy of everything.
 """
 
 import asyncio
-import json
 import os
 import socket
 from collections.abc import Collection, Mapping
@@ -18,7 +17,7 @@ import docker
 import docker.errors
 import docker.types
 
-from firetrial_runner.sandbox import listener, seccomp, starting
+from firetrial_runner.sandbox import docker_engine, listener, seccomp, starting
 from firetrial_runner.sandbox.docker_process import FAULTS, NAME, DockerProcess, detach, remove
 from firetrial_runner.sandbox.identity import hand_over, uid_for
 from firetrial_runner.sandbox.port import (
@@ -50,6 +49,7 @@ class DockerSandbox:
     def __init__(self, client: docker.DockerClient, image: str) -> None:
         self._client = client
         self._image = image
+        self._stuck: set[str] = set()
 
     @classmethod
     def connect(cls, url: str, image: str) -> "DockerSandbox":
@@ -72,18 +72,22 @@ class DockerSandbox:
             "output_bytes": "counted",
             "disk_bytes": "watcher, twice a second and where much is written",
             "tmp_bytes": "tmpfs size",
-            "seccomp": f"Docker's default profile, or a deny-list before version {_SECCOMP_SINCE}",
+            "seccomp": f"Docker's default profile of version {_SECCOMP_SINCE} on, else a deny-list",
         }
 
     async def probe(self) -> None:
         try:
-            await asyncio.to_thread(self._client.ping)
+            info = await asyncio.to_thread(self._client.info)
             await asyncio.to_thread(self._client.images.get, self._image)
         except docker.errors.ImageNotFound as e:
             cure = f"Pull or build it: docker pull {self._image}"
             raise SandboxError(NAME, f"the engine has no image {self._image!r}", cure) from e
         except FAULTS as e:
             raise SandboxError(NAME, f"the engine does not answer: {e}", "Start Docker") from e
+        if short := list(docker_engine.shortcomings(info)):
+            raise SandboxError(
+                NAME, f"the engine would not hold runs: {'; '.join(short)}", "Cure each of these"
+            )
 
     async def start(self, spec: SandboxSpec) -> DockerProcess:
         starting = asyncio.create_task(self._start(spec))
@@ -110,10 +114,10 @@ class DockerSandbox:
             except FAULTS as e:
                 if attached is not None:
                     detach(attached)
-                if container is not None:
-                    await asyncio.to_thread(remove, container)
+                if container is not None and not await asyncio.to_thread(remove, container):
+                    self._cannot_remove(container)
                 raise SandboxError(NAME, f"cannot start {spec.run_key}: {e}", "See the engine's log") from e
-            process = DockerProcess(container, attached, spec.limits, spec.workspace)
+            process = DockerProcess(container, attached, spec.limits, spec.workspace, self._cannot_remove)
             if meeting is not None:
                 await self._join(spec, meeting, process)
         return process
@@ -141,8 +145,9 @@ class DockerSandbox:
         if spec.ways:
             binds.append(docker.types.Mount(starting.LAUNCHER, str(starting.script()), "bind", True))
             binds.append(docker.types.Mount(_MEETING, str(_meeting(spec)), "bind"))
+        image = self._client.images.get(spec.image or self._image)
         return self._client.containers.create(
-            spec.image or self._image,
+            image,
             # The shell gives a program that cannot be started the exit codes of the port.
             ["/bin/sh", "-c", 'exec "$@"', "sh", *_launch(spec), *spec.argv],
             entrypoint=[],
@@ -154,9 +159,10 @@ class DockerSandbox:
             working_dir=WORKSPACE,
             hostname="sandbox",
             init=True,
+            healthcheck={"test": ["NONE"]},  # an image's own would run beside the command
             mounts=binds,
             read_only=True,
-            tmpfs={"/tmp": tmpfs, HOME: tmpfs},  # noqa: S108 -- inside
+            tmpfs=dict.fromkeys(("/tmp", HOME, *_volumes(image)), tmpfs),  # noqa: S108 -- inside
             shm_size=limits.tmp_bytes,
             network_mode="none",
             ipc_mode="private",
@@ -171,20 +177,27 @@ class DockerSandbox:
         )
 
     def _seccomp(self) -> list[str]:
-        """Ours, where the engine's own profile is older than the news of what it lets through."""
-        major = int(str(self._client.version()["Version"]).split(".")[0])
-        return [] if major >= _SECCOMP_SINCE else [f"seccomp={seccomp.docker_profile()}"]
+        """Ours, where the engine's own profile is not in force, or too old."""
+        own = docker_engine.brings_a_filter(self._client.info(), _SECCOMP_SINCE)
+        return [] if own else [f"seccomp={seccomp.docker_profile()}"]
 
     async def leftovers(self) -> list[Leftover]:
         return [_leftover(container) for container in await asyncio.to_thread(self._ours)]
 
     async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        gone = []
-        for container in await asyncio.to_thread(self._ours):
-            if container.labels[_LEASE] in dead:
-                await asyncio.to_thread(remove, container)
+        ours, gone = await asyncio.to_thread(self._ours), []
+        stuck, self._stuck = self._stuck, set()
+        for container in ours:
+            if container.id not in stuck and container.labels[_LEASE] not in dead:
+                continue
+            if await asyncio.to_thread(remove, container):
                 gone.append(_leftover(container))
+            else:
+                self._stuck.add(container.id)
         return gone
+
+    def _cannot_remove(self, container: Any) -> None:
+        self._stuck.add(container.id)
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._client.close)
@@ -211,14 +224,14 @@ def _launch(spec: SandboxSpec) -> list[str]:
     """What is started first where there are ways out: it makes them, then becomes the command."""
     if not spec.ways:
         return []
-    settings = {
-        "uid": None,
-        "workspace": WORKSPACE,
-        "cores": None,
-        "rlimits": {},
-        "ways": {"ports": list(spec.ways), "channel": _MEETING},
-    }
-    return ["python3", "-I", "-S", starting.LAUNCHER, json.dumps(settings)]
+    ways = {"ports": list(spec.ways), "channel": _MEETING}
+    settings = starting.settings(spec.limits, held=True, ways=ways)
+    return ["python3", "-I", "-S", starting.LAUNCHER, settings]
+
+
+def _volumes(image: Any) -> list[str]:
+    """Where an image wants volumes: the engine would make them on its disk, without any limit."""
+    return list((image.attrs["Config"] or {}).get("Volumes") or ())
 
 
 def _gpus(spec: SandboxSpec) -> list[docker.types.DeviceRequest]:

@@ -36,10 +36,12 @@ _REMOVED = "the container was removed from outside"
 
 
 class DockerProcess(HeldProcess):
-    """A container that was started."""
+    """A container that was started. `stuck` is told of it where it cannot be removed."""
 
-    def __init__(self, container: Any, attached: Any, limits: Limits, workspace: Path) -> None:
-        self._container = container
+    def __init__(
+        self, container: Any, attached: Any, limits: Limits, workspace: Path, stuck: Callable[[Any], None]
+    ) -> None:
+        self._container, self._stuck = container, stuck
         self._cpu_s: float | None = None
         self._rss: int | None = None
         self._killing: asyncio.Task[None] | None = None
@@ -60,7 +62,8 @@ class DockerProcess(HeldProcess):
         state = await asyncio.to_thread(self._state)
         await asyncio.wait([self._pump])
         await self._output.close()
-        await asyncio.to_thread(remove, self._container)
+        if not await asyncio.to_thread(remove, self._container):
+            self._stuck(self._container)
         return self._exit(state, wall_s)
 
     def _state(self) -> dict[str, Any] | str:
@@ -145,19 +148,23 @@ def detach(attached: Any) -> None:
     attached._response.close()  # noqa: SLF001 -- where the client keeps it
 
 
-def remove(container: Any) -> None:
+def remove(container: Any) -> bool:
+    """Whether it is gone, with the volumes that were made for it."""
     try:
         container.remove(force=True, v=True)
     except docker.errors.NotFound:
-        pass
+        return True
     except FAULTS:
-        return  # the reaper comes back for it
+        return False
+    return True
 
 
 def _in_thread(call: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
     """Like asyncio.to_thread, in a thread that cannot hold up the end of the program."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
+    # A fault that nobody asks for is no news: the engine went away, and the run is lost for it.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def settle(result: T | None, fault: Exception | None) -> None:
         if not future.done():

@@ -262,7 +262,10 @@ class Sandbox(Protocol):
         """Everything of any lease that exists now, living runs included."""
 
     async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        """Remove everything that belongs to these leases; returns what was removed."""
+        """Remove everything that belongs to these leases, and what could not be removed in its time.
+
+        Returns what was removed.
+        """
 
     async def aclose(self) -> None:
         """Give back what the sandbox itself holds, such as a connection. Commands are not touched."""
