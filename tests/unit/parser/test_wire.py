@@ -14,6 +14,7 @@ from firetrial_kit.testing import InMemoryObjects
 from firetrial_parser.archive import Archive
 from firetrial_parser.records import PaperRecord, PaperState
 from firetrial_parser.tree import Grounding, Node, PaperFacts, Tree, numbered
+from firetrial_parser.tree_file import MAX_DEPTH, read_tree
 from firetrial_parser.wire import (
     experiment_id,
     node_to_wire,
@@ -44,6 +45,16 @@ def test_trees_travel_from_file_to_message_to_store_without_loss(tree: Tree) -> 
     assert Tree.from_json(json.loads(json.dumps(tree.to_json()))) == tree
     assert tree_to_domain(tree_to_wire(tree)) == tree
     assert asyncio.run(stored()) == tree
+
+
+async def test_the_deepest_tree_that_is_let_in_can_be_kept() -> None:
+    node = Node("leaf", "L", evidence="Table 1", uncertain=True)
+    for _ in range(MAX_DEPTH - 1):
+        node = Node("intermediate", "I", children=(node,))
+    tree = Tree(numbered(Node("root", "R", children=(node,))))
+    archive = Archive(InMemoryObjects())
+    assert read_tree(json.dumps(tree.to_json()).encode()).root == tree.root
+    assert await archive.tree(await archive.put_tree("p", tree)) == tree
 
 
 async def test_a_tree_that_an_earlier_version_kept_is_read() -> None:

@@ -27,29 +27,26 @@ class Linked:
 
 def linked(entries: Sequence[Entry], known: Mapping[str, int]) -> Linked:
     """Sift entries by their links; `known` gives the ids they may hang under, with their depths."""
-    faults = [Fault("nodes", str(len(entries)), f"at most {MAX_NODES} nodes")] if _many(entries) else []
-    depths, kept = dict(known), list[Entry]()
-    twice = Counter(entry["id"] for entry in entries[:MAX_NODES])
-    waiting, waited = list(entries[:MAX_NODES]), -1
-    while waiting and len(waiting) != waited:
-        waited = len(waiting)
-        late: list[Entry] = []
-        for entry in waiting:
-            depth = depths.get(entry["parent"])
-            if depth is None or depth >= MAX_DEPTH or entry["id"] in depths or not entry["id"].strip():
-                late.append(entry)
-                continue
-            kept.append(entry)
-            # Nothing hangs under a leaf.
-            depths[entry["id"]] = depth + 1 if entry["kind"] == "intermediate" else MAX_DEPTH
-        waiting = late
-    faults += [_unlinked(entry, depths, twice) for entry in waiting]
-    order = {id(entry): n for n, entry in enumerate(entries)}
-    return Linked(tuple(sorted(kept, key=lambda entry: order[id(entry)])), tuple(faults), depths)
+    taken, depths, kept = list(entries[:MAX_NODES]), dict(known), list[int]()
+    loose = list(range(len(taken)))
+    while hung := [n for n in loose if _hang(taken[n], depths)]:  # parents may come after their children
+        kept += hung
+        loose = sorted(set(loose) - set(hung))
+    twice = Counter(entry["id"] for entry in taken)
+    faults = [_unlinked(taken[n], depths, twice) for n in loose]
+    if len(entries) > MAX_NODES:
+        faults.insert(0, Fault("nodes", str(len(entries)), f"at most {MAX_NODES} nodes"))
+    return Linked(tuple(taken[n] for n in sorted(kept)), tuple(faults), depths)
 
 
-def _many(entries: Sequence[Entry]) -> bool:
-    return len(entries) > MAX_NODES
+def _hang(entry: Entry, depths: dict[str, int]) -> bool:
+    """Note the entry's depth if it can hang where it says."""
+    depth = depths.get(entry["parent"], MAX_DEPTH)
+    if depth >= MAX_DEPTH or entry["id"] in depths or not entry["id"].strip():
+        return False
+    # Nothing hangs under a leaf.
+    depths[entry["id"]] = depth + 1 if entry["kind"] == "intermediate" else MAX_DEPTH
+    return True
 
 
 def _unlinked(entry: Entry, depths: Mapping[str, int], twice: Mapping[str, int]) -> Fault:
