@@ -72,7 +72,7 @@ def test_the_environment_is_read_where_programs_begin() -> None:
     begins = {"main.py", "cli.py", "cache_cli.py", "terminal.py", "doctor.py", "host.py", "buckets.py"}
     begins |= {"tree_cli.py"}
     # What runs inside a sandbox, where the environment is what it is told.
-    begins |= {"llm_inference.py", "launch.py"}
+    begins |= {"llm_inference.py", "launch.py", "firetrial_step.py"}
     found = {
         path.name
         for top in ("services", "libs/kit")

@@ -158,7 +158,6 @@ class World:
             dispatch=self.dispatch,
             experiments=self.experiments,
             announce=announce,
-            clock=self.clock,
             log=log,
         )
         self.reaper = Reaper(

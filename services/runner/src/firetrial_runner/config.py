@@ -54,6 +54,10 @@ class RunnerSettings(Settings):
     programs_in_image: str = ""
     # Data that tasks name and an operator provides, below this folder. Unset: there is none.
     data: Path | None = None
+    # Environments that repository tasks name: folders below this, each with a bin/ (a venv, or conda's).
+    environments: Path | None = None
+    # Sealed tests of repository runs at a time, beside the runs; 0 leaves them to other runners of the pool.
+    tests: int = Field(default=1, ge=0, le=256)
     # The model gateway's file of settings (docs/gateway.md). Unset: agents reach no model.
     gateway: Path | None = None
     # What tasks may reach of the network at most (docs/network.md): none, hosts with commas between, or open.
@@ -107,7 +111,8 @@ class RunnerSettings(Settings):
         """What there is for runs."""
         data = self.data.absolute() if self.data else None
         ways = Ways(books, metrics, Most.told(self.network), Caps(self.network_bytes))
-        return Needs(self.pool, self.shelf(), doors, data, ways, gpus)
+        environments = self.environments.absolute() if self.environments else None
+        return Needs(self.pool, self.shelf(), doors, data, ways, gpus, environments)
 
     def most(self) -> Allowance:
         """What a run may be given at most."""

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,6 +25,8 @@ from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
 from firetrial_runner.gpus.device import Gpu
 from firetrial_runner.grip import Grip
+from firetrial_runner.kinds import opening
+from firetrial_runner.kinds.proving import Place
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.needs import Needs
 from firetrial_runner.run import End, Run, RunUsage, Yield
@@ -54,10 +57,12 @@ class _Attempt:
     watch: Watch
     door: Door | None
     egress: Egress | None
+    special: opening.Special
 
     def begin(self, process: Process) -> None:
         """Its process has started."""
         self.watch.begin()
+        self.special.clock.run = process
         if self.door is not None:
             self.door.session.run_clock = process
 
@@ -102,13 +107,25 @@ class Execution:
             async with (
                 self._door(run, recorder, watch, grip) as door,
                 self._way_out(run, task, recorder, watch) as egress,
+                opening.opened(
+                    task.repository,
+                    opening.Around(
+                        run.id,
+                        place,
+                        self._proving(run, task, folder),
+                        recorder,
+                        watch,
+                        door,
+                        partial(self._put_of, run.id),
+                    ),
+                ) as special,
             ):
-                attempt = _Attempt(run, agent, task, place, recorder, watch, door, egress)
+                attempt = _Attempt(run, agent, task, place, recorder, watch, door, egress, special)
                 end = await self._execute(attempt, grip.cancelled)
             if door is not None:
                 await _tell_of_models(door.session, recorder, end.usage.wall_s)
             await recorder.end_output()
-            said, why_not = read.found(), read.why_none()
+            said, why_not = read.found() or special.conclusion(), read.why_none()
             left = await in_thread(lambda go_on: workspace.collect(place, said, why_not, go_on))
             await recorder.event(_told(left), end.usage.wall_s)
             await recorder.close()
@@ -122,9 +139,12 @@ class Execution:
         await asyncio.to_thread(incoming.mkdir, parents=True)
         data = await self._fetch(task.data, incoming / "data.tar") if task.data else None
         bundle = await self._fetch(agent.bundle, incoming / "bundle.tar")
-        return await in_thread(
+        place = await in_thread(
             lambda go_on: workspace.prepare(folder, task.instruction, data, bundle, room=room, go_on=go_on)
         )
+        if task.repository is None:
+            return place
+        return await opening.prepare(task.repository, place, self._fetch)
 
     async def _fetch(self, ref: ObjectRef, to: Path) -> Path:
         found = hashlib.sha256()
@@ -169,6 +189,25 @@ class Execution:
             if egress is not None:
                 await egress.aclose()
 
+    def _proving(self, run: Run, task: Task, folder: Path) -> Place:
+        """Where validations of a repository run are made: with what the run has, but for its time."""
+        limits = run.limits.limits(self.default)
+        if task.repository is not None:
+            limits = replace(limits, wall_s=task.repository.step_s)
+        return Place(
+            self.sandbox,
+            self.metrics.sandbox,
+            folder / "validation",
+            self.lease,
+            limits,
+            self.needs.gpus.given(run.id),
+            self.needs.shown(task),
+            self.needs.environment(task),
+        )
+
+    async def _put_of(self, run_id: str, name: str, data: bytes, media_type: str) -> ObjectRef:
+        return await patiently(lambda: self._put(keys.of_run(run_id, name), data, media_type))
+
     async def _execute(self, attempt: _Attempt, cancelled: asyncio.Event) -> Exit:
         run, place, recorder = attempt.run, attempt.place, attempt.recorder
         limits = run.limits.limits(self.default)
@@ -177,10 +216,14 @@ class Execution:
             lease=self.lease,
             argv=attempt.agent.command,
             workspace=place.files,
-            env={**place.env, **_environment(run, limits.wall_s)},
-            read_only={workspace.AGENT: place.bundle, **self.needs.mounts(attempt.agent, attempt.task)},
+            env={**place.env, **self.needs.environment(attempt.task), **_environment(run, limits.wall_s)},
+            read_only={
+                workspace.AGENT: place.bundle,
+                **self.needs.mounts(attempt.agent, attempt.task),
+                **attempt.special.mounts,
+            },
             limits=limits,
-            gateway=attempt.door,
+            gateway=attempt.special.gateway,
             egress=attempt.egress,
             gpus=self.needs.gpus.given(run.id),
         )

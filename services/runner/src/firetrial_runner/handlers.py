@@ -12,7 +12,6 @@ from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import events_pb2 as parser_events
 from firetrial.runner.v1 import events_pb2
 from firetrial_kit.bus import Consumer, Received
-from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.events import EVENTS, WORK, subject, work_subject
 from firetrial_runner import run as runs
@@ -38,14 +37,12 @@ class Handlers:
         dispatch: Dispatch,
         experiments: Experiments,
         announce: Announcer,
-        clock: Clock,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
         self._books = books
         self._dispatch = dispatch
         self._experiments = experiments
         self._announce = announce
-        self._clock = clock
         self._log = log
 
     def consumers(self, pool: str, slots: int) -> list[Consumer]:
@@ -117,7 +114,7 @@ class Handlers:
 
     async def run_judge_failed(self, message: Received) -> None:
         event = message.parse(judge_events.RunJudgeFailed)
-        now = self._clock.now()
+        now = self._dispatch.clock.now()
         await self._books.change_run(event.run.id, lambda run: runs.not_judged(run, now, event.reason))
 
     async def dropped(self, message: Received, error: FiretrialError) -> None:

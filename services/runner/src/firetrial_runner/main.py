@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from firetrial.runner.v1.runner_service_pb2_grpc import add_RunnerServiceServicer_to_server as add
-from firetrial_kit import rpc, service
+from firetrial_kit import service
 from firetrial_runner.agents import Agents
 from firetrial_runner.announce import SERVICE, Announcer
 from firetrial_runner.config import RunnerSettings
@@ -16,6 +16,7 @@ from firetrial_runner.files import Files
 from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
+from firetrial_runner.kinds.sealed_wire import sealed_tests
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.reaper import Reaper
@@ -45,15 +46,14 @@ async def build(parts: service.Parts) -> service.Service:
     intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
     servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)
     reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
-
-    def register(server: rpc.Server) -> None:
-        server.add("firetrial.runner.v1.RunnerService", add, servicer)
-
-    handlers = Handlers(
-        books=books, dispatch=dispatch, experiments=experiments, announce=announce, clock=clock, log=log
+    handlers = Handlers(books=books, dispatch=dispatch, experiments=experiments, announce=announce, log=log)
+    tests = sealed_tests(execution, books, parts.bus, ttl_s, log)
+    return service.Service(
+        SERVICE,
+        lambda server: server.add("firetrial.runner.v1.RunnerService", add, servicer),
+        [*handlers.consumers(settings.pool, settings.slots), *tests.consumers(settings.pool, settings.tests)],
+        [reaper.run, gpus.watch],
     )
-    consumers = handlers.consumers(settings.pool, settings.slots)
-    return service.Service(SERVICE, register, consumers, [reaper.run, gpus.watch])
 
 
 def main() -> None:

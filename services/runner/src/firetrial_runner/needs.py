@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.programs import Shelf
 from firetrial_runner.task import Source, Task
 
+_ENVIRONMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 DATA = "/data"
 """Where an agent finds the data that an operator provides."""
 
@@ -32,6 +34,7 @@ class Needs:
     data: Path | None
     ways: Ways
     gpus: Gpus
+    environments: Path | None = None
 
     def check_experiment(
         self,
@@ -57,8 +60,29 @@ class Needs:
 
     def mounts(self, agent: Agent, task: Task) -> dict[str, Path]:
         """What a sandbox is shown read-only, by the path inside."""
+        return {**self.shelf.mounts(agent.program), **self.shown(task)}
+
+    def shown(self, task: Task) -> dict[str, Path]:
+        """What a sandbox is shown read-only of the task's own needs, by the path inside."""
         data = {f"{DATA}/{source.place}": self._lies(source) for source in task.sources}
-        return {**self.shelf.mounts(agent.program), **{to: at for to, at in data.items() if at}}
+        lies = self.offered(task.repository.environment if task.repository else "")
+        return {**{to: at for to, at in data.items() if at}, **({str(lies): lies} if lies else {})}
+
+    def environment(self, task: Task) -> dict[str, str]:
+        """What commands are told of the environment that the task is made for: its programs come first."""
+        return self.programs_first(task.repository.environment if task.repository else "")
+
+    def programs_first(self, environment: str) -> dict[str, str]:
+        """The same for an environment by its name."""
+        lies = self.offered(environment)
+        return {"PATH": f"{lies}/bin:/usr/local/bin:/usr/bin:/bin"} if lies else {}
+
+    def offered(self, environment: str) -> Path | None:
+        """Where an environment lies, at its own path: environments are made for one. None where it is not."""
+        if self.environments is None or not _ENVIRONMENT.fullmatch(environment):
+            return None
+        place = (self.environments / environment).resolve()
+        return place if (place / "bin").is_dir() else None
 
     def _of_agent(self, agent: Agent, model: str) -> Iterator[Fault]:
         yield from self.shelf.faults(agent.program)
@@ -76,6 +100,11 @@ class Needs:
 
     def _of_task(self, task: Task) -> Iterator[Fault]:
         yield from self.ways.faults(f"network of {task.id}", task.network)
+        wanted = task.repository.environment if task.repository else ""
+        if wanted and self.offered(wanted) is None:
+            offers = self.environments or "a folder that FIRETRIAL_RUNNER_ENVIRONMENTS names"
+            cure = f"must be offered by the operator: make it, by the task's recipe, at {offers}/{wanted}"
+            yield Fault(f"environment of {task.id}", wanted, cure)
         for source in task.sources:
             if self._lies(source) is None:
                 where = self.data / source.place if self.data else "a folder that FIRETRIAL_RUNNER_DATA names"

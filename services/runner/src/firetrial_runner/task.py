@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from firetrial_kit.hosts import Network
 from firetrial_kit.objects import ObjectRef
+from firetrial_runner.kinds.repository import Repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +26,4 @@ class Task:
     data: ObjectRef | None
     sources: tuple[Source, ...] = ()
     network: Network = field(default_factory=Network)
+    repository: Repository | None = None

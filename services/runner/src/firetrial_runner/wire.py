@@ -23,6 +23,7 @@ from firetrial_runner.egress.contacts import Contact
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
 from firetrial_runner.gpus.device import Demand
 from firetrial_runner.importing.imported import Format, Imported
+from firetrial_runner.kinds.repository_wire import repository_to_domain
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Provenance, Run, RunState, RunUsage
 from firetrial_runner.sandbox.port import Termination
@@ -82,7 +83,8 @@ def task_to_domain(json: bytes) -> Task:
         raise FiretrialError(Reason.CORRUPT, f"the task's object has no id but {task.id!r}")
     data = ref_to_domain(task.data) if task.data.uri else None
     sources = tuple(map(_source_to_domain, task.sources))
-    return Task(task.id, task.instruction, data, sources, _network_to_domain(task.network))
+    repository = repository_to_domain(task.repository) if task.HasField("repository") else None
+    return Task(task.id, task.instruction, data, sources, _network_to_domain(task.network), repository)
 
 
 def _network_to_domain(network: task_pb2.Network) -> Network:

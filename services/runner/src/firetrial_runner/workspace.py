@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from firetrial_runner import archive, conclusion
+from firetrial_runner.kinds.pinned import Pinned
 from firetrial_runner.sandbox.port import WORKSPACE
 from firetrial_runner.stoppable import Check, never
 
@@ -29,11 +30,14 @@ _OTHERS = frozenset({errno.ENOENT, errno.ENOTEMPTY})
 class Workspace:
     """`folder` is the run's own; the agent sees `files` as its workspace and `bundle` read-only.
 
-    `env` is what the agent's environment has to say of what lies there.
+    `env` is what the agent's environment has to say of what lies there. `given` are files that are no
+    artifacts of its own, beside those that every run is given. `pinned` is a repository task's source.
     """
 
     folder: Path
     env: Mapping[str, str] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
+    pinned: Pinned | None = None
 
     @property
     def files(self) -> Path:
@@ -102,7 +106,7 @@ def collect(
     names = " or ".join(conclusion.FILES)
     why_none = "" if found else f"no {names} with text in it, and {why_not}"
     tar = workspace.folder / "artifacts.tar"
-    packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, _GIVEN, go_on)
+    packed = archive.pack(workspace.files, tar, archive.ARTIFACTS, _GIVEN | workspace.given, go_on)
     return Left(found, why_none, tar, packed)
 
 

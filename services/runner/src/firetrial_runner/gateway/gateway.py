@@ -60,7 +60,7 @@ class Door:
 
     def __init__(self, session: Session, app: Callable[..., Any]) -> None:
         self.session = session
-        self._app = app
+        self.app = app
         self._servers: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
 
     def environment(self, url: str) -> Mapping[str, str]:
@@ -76,7 +76,7 @@ class Door:
 
     def serve(self, listener: socket.socket) -> None:
         """Answer on a listening socket, which is taken over."""
-        answering = server(self._app, self.session.turnstile)
+        answering = server(self.app, self.session.turnstile)
         listener.setblocking(False)
         self._servers.append((answering, asyncio.create_task(answering.serve([listener]))))
 

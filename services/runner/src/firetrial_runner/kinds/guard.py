@@ -1,0 +1,172 @@
+"""What a target file does to the interpreter around it that the pinned one did not.
+
+In a task whose target code runs in one process with its grader, nothing outside that process can tell a
+figure that was measured from one that was put there. What is looked for here are the ways to put it there:
+replacing functions of other modules, looking through frames, leaving processes behind, ending early, reading
+and writing files. It is a net and no wall: who hides what he does well enough passes it. Tasks that score
+apart (`score_command`) do not rest on it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+_MODULES = {
+    "atexit": "acts when the program ends",
+    "builtins": "reaches into builtins",
+    "ctypes": "reaches into the interpreter's memory",
+    "gc": "looks through the objects of others",
+    "inspect": "looks through frames",
+    "importlib": "imports by names that are made up",
+    "multiprocessing": "starts processes",
+    "runpy": "runs other programs",
+    "signal": "sets handlers",
+    "socket": "opens sockets",
+    "subprocess": "starts processes",
+    "__main__": "reaches into the grader",
+}
+_CALLS = {
+    "__import__": "imports by names that are made up",
+    "compile": "makes code from text",
+    "eval": "makes code from text",
+    "exec": "makes code from text",
+    "open": "opens files",
+    "setattr": "sets attributes by name",
+    "delattr": "sets attributes by name",
+    "globals": "reaches into namespaces",
+    "vars": "reaches into namespaces",
+    "exit": "ends the program",
+    "quit": "ends the program",
+}
+_ATTRIBUTES = {
+    "__builtins__": "reaches into builtins",
+    "__code__": "replaces code",
+    "__dict__": "reaches into namespaces",
+    "__globals__": "reaches into namespaces",
+    "__subclasses__": "looks through the objects of others",
+    "f_back": "looks through frames",
+    "f_globals": "looks through frames",
+    "f_locals": "looks through frames",
+    "tb_frame": "looks through frames",
+    "read_bytes": "opens files",
+    "read_text": "opens files",
+    "write_bytes": "opens files",
+    "write_text": "opens files",
+}
+_OF_MODULES = {
+    "os": {
+        "environ": "reads the environment", "getenv": "reads the environment",
+        "putenv": "sets the environment", "_exit": "ends the program", "abort": "ends the program",
+        "kill": "ends the program",
+        "fork": "starts processes", "forkpty": "starts processes", "system": "starts processes",
+        "popen": "starts processes", "posix_spawn": "starts processes", "execv": "starts processes",
+        "execvp": "starts processes", "execve": "starts processes", "spawnv": "starts processes",
+        "open": "opens files", "listdir": "looks for files", "scandir": "looks for files",
+        "walk": "looks for files", "symlink": "links files", "link": "links files", "remove": "removes files",
+        "unlink": "removes files", "rename": "moves files", "replace": "moves files",
+    },
+    "sys": {
+        "_getframe": "looks through frames", "_current_frames": "looks through frames",
+        "exit": "ends the program", "meta_path": "changes how modules are found",
+        "modules": "replaces modules", "path": "changes where modules are found",
+        "path_hooks": "changes how modules are found", "setprofile": "watches the grader",
+        "settrace": "watches the grader",
+    },
+    "threading": {"Thread": "leaves threads behind", "Timer": "leaves threads behind"},
+    "shutil": {"copy": "moves files", "copyfile": "moves files", "move": "moves files"},
+    "glob": {"glob": "looks for files", "iglob": "looks for files"},
+    "numpy": {"load": "opens files", "save": "opens files", "loadtxt": "opens files"},
+    "pandas": {"read_csv": "opens files", "read_parquet": "opens files", "read_json": "opens files"},
+}  # fmt: skip
+_SETTINGS = ("torch.backends",)
+"""Where modules are told settings by assignment."""
+
+
+def findings(path: str, text: str, pinned: str, results_file: str) -> list[str]:
+    """What is new in a target file, one line each with the first line of it; of Python alone."""
+    if PurePosixPath(path).suffix not in {".py", ".pyw"}:
+        return []
+    before = Counter(what for what, _ in _acts(pinned, results_file))
+    found: dict[str, int] = {}
+    for what, line in _acts(text, results_file):
+        before[what] -= 1
+        if before[what] < 0:
+            found.setdefault(what, line)
+    return [f"{path}:{line} {what}, which the pinned file does not" for what, line in found.items()]
+
+
+def _acts(text: str, results_file: str) -> Iterator[tuple[str, int]]:
+    try:
+        yield from list(_Acts(ast.parse(text), PurePosixPath(results_file).name).all())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        yield "cannot be read as Python", 0
+
+
+class _Acts:
+    """What a module does, by what its names were imported as."""
+
+    def __init__(self, tree: ast.Module, results: str) -> None:
+        self._tree, self._results = tree, results
+        self._modules: dict[str, str] = {}
+
+    def all(self) -> Iterator[tuple[str, int]]:
+        nodes = [node for node in ast.walk(self._tree) if isinstance(node, ast.expr | ast.stmt)]
+        for node in nodes:
+            for what in self._imported(node):
+                yield what, node.lineno
+        for node in nodes:
+            for what in self._done(node):
+                yield what, node.lineno
+
+    def _imported(self, node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.partition(".")[0]
+                self._modules[alias.asname or top] = alias.name if alias.asname else top
+                yield from _known(_MODULES, top)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            yield from _known(_MODULES, module.partition(".")[0])
+            for alias in node.names:
+                self._modules[alias.asname or alias.name] = f"{module}.{alias.name}"
+                yield from _known(_OF_MODULES.get(module, {}), alias.name)
+
+    def _done(self, node: ast.AST) -> Iterator[str]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield from _known(_CALLS, node.func.id)
+        elif isinstance(node, ast.Attribute):
+            yield from _known(_ATTRIBUTES, node.attr)
+            name = self._dotted(node.value)
+            yield from _known(_OF_MODULES.get(name, {}), node.attr)
+        elif isinstance(node, ast.Name) and node.id == "__builtins__":
+            yield "reaches into builtins"
+        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
+            yield from self._replaced(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and self._results in node.value:
+            yield "names the file of results"
+
+    def _replaced(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete) -> Iterator[str]:
+        if not isinstance(node, ast.Delete) and isinstance(node.value, ast.Constant):
+            return
+        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
+        for target in targets:
+            name = self._dotted(target) if isinstance(target, ast.Attribute) else ""
+            if name and not name.startswith(_SETTINGS):
+                yield "replaces what is another module's"
+
+    def _dotted(self, node: ast.AST) -> str:
+        """The full name that an expression has of what was imported; "" for anything else."""
+        if isinstance(node, ast.Name):
+            return self._modules.get(node.id, "")
+        if isinstance(node, ast.Attribute):
+            base = self._dotted(node.value)
+            return f"{base}.{node.attr}" if base else ""
+        return ""
+
+
+def _known(table: dict[str, str], name: str) -> Iterator[str]:
+    if name in table:
+        yield table[name]

@@ -1,0 +1,54 @@
+"""A sealed test: what is asked for, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from firetrial_kit.objects import ObjectRef
+from firetrial_runner.allowance import Allowance
+from firetrial_runner.run import End
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A test that is asked for: commands over tars of the bucket `sealed`. `attempt` counts from 1."""
+
+    run_id: str
+    attempt: int
+    files: ObjectRef
+    command: tuple[str, ...]
+    results_file: str
+    limits: Allowance
+    environment: str = ""
+    score_command: tuple[str, ...] = ()
+    score_files: ObjectRef | None = None
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """One for each attempt."""
+        return f"{self.run_id}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """What came of it; `infra_failure` says why nothing did, where that is nobody's fault but ours."""
+
+    end: End | None = None
+    results: ObjectRef | None = None
+    output: ObjectRef | None = None
+    findings: tuple[str, ...] = ()
+    infra_failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TestRecord:
+    """An attempt at a test: who has it in hand until when, and what came of it once it is over."""
+
+    __test__ = False
+
+    id: str
+    holder: str = ""
+    until: datetime | None = None
+    tested: Tested | None = None
