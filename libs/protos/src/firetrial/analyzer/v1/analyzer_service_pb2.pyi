@@ -7,9 +7,11 @@ from collections import abc as _abc
 from firetrial.analyzer.v1 import analysis_pb2 as _analysis_pb2
 from firetrial.analyzer.v1 import attribution_pb2 as _attribution_pb2
 from firetrial.analyzer.v1 import contamination_pb2 as _contamination_pb2
+from firetrial.analyzer.v1 import integrity_pb2 as _integrity_pb2
 from firetrial.analyzer.v1 import process_pb2 as _process_pb2
 from firetrial.analyzer.v1 import release_pb2 as _release_pb2
 from firetrial.plan.v1 import plan_pb2 as _plan_pb2
+from firetrial.runner.v1 import run_pb2 as _run_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
@@ -381,6 +383,48 @@ class WatchExperimentResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WatchExperimentResponse: _TypeAlias = WatchExperimentResponse  # noqa: Y015
+
+@_typing.final
+class CheckIntegrityRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """The run as `run_finished` tells it: what it left lies in the runs bucket."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckIntegrityRequest: _TypeAlias = CheckIntegrityRequest  # noqa: Y015
+
+@_typing.final
+class CheckIntegrityResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INTEGRITY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def integrity(self) -> _integrity_pb2.Integrity: ...
+    def __init__(
+        self,
+        *,
+        integrity: _integrity_pb2.Integrity | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["integrity", b"integrity"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["integrity", b"integrity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckIntegrityResponse: _TypeAlias = CheckIntegrityResponse  # noqa: Y015
 
 @_typing.final
 class GetAttributionRequest(_message.Message):

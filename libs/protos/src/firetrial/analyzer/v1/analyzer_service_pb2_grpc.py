@@ -70,6 +70,11 @@ class AnalyzerServiceStub:
                 request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisRequest.SerializeToString,
                 response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisResponse.FromString,
                 _registered_method=True)
+        self.CheckIntegrity = channel.unary_unary(
+                '/firetrial.analyzer.v1.AnalyzerService/CheckIntegrity',
+                request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CheckIntegrityRequest.SerializeToString,
+                response_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CheckIntegrityResponse.FromString,
+                _registered_method=True)
         self.GetAttribution = channel.unary_unary(
                 '/firetrial.analyzer.v1.AnalyzerService/GetAttribution',
                 request_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAttributionRequest.SerializeToString,
@@ -169,6 +174,14 @@ class AnalyzerServiceServicer:
 
     def GetAnalysis(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckIntegrity(self, request, context):
+        """What can be said without a model of whether a run did what it says. It is worked out from what the run left,
+        whether it was analysed or not: a judge asks before it grades.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -275,6 +288,11 @@ def add_AnalyzerServiceServicer_to_server(servicer, server):
                     servicer.GetAnalysis,
                     request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisRequest.FromString,
                     response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisResponse.SerializeToString,
+            ),
+            'CheckIntegrity': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckIntegrity,
+                    request_deserializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CheckIntegrityRequest.FromString,
+                    response_serializer=firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CheckIntegrityResponse.SerializeToString,
             ),
             'GetAttribution': grpc.unary_unary_rpc_method_handler(
                     servicer.GetAttribution,
@@ -517,6 +535,33 @@ class AnalyzerService:
             '/firetrial.analyzer.v1.AnalyzerService/GetAnalysis',
             firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisRequest.SerializeToString,
             firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.GetAnalysisResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckIntegrity(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/firetrial.analyzer.v1.AnalyzerService/CheckIntegrity',
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CheckIntegrityRequest.SerializeToString,
+            firetrial_dot_analyzer_dot_v1_dot_analyzer__service__pb2.CheckIntegrityResponse.FromString,
             options,
             channel_credentials,
             insecure,

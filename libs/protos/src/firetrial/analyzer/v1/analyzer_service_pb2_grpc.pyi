@@ -46,6 +46,10 @@ class AnalyzerServiceStub:
     until its report is complete or has failed.
     """
     GetAnalysis: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAnalysisRequest, _analyzer_service_pb2.GetAnalysisResponse]
+    CheckIntegrity: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.CheckIntegrityRequest, _analyzer_service_pb2.CheckIntegrityResponse]
+    """What can be said without a model of whether a run did what it says. It is worked out from what the run left,
+    whether it was analysed or not: a judge asks before it grades.
+    """
     GetAttribution: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAttributionRequest, _analyzer_service_pb2.GetAttributionResponse]
     ReviewAttribution: _grpc.UnaryUnaryMultiCallable[_analyzer_service_pb2.ReviewAttributionRequest, _analyzer_service_pb2.ReviewAttributionResponse]
     """Keeps what a person says of one claim's attribution; a reviewer's later word replaces the earlier."""
@@ -80,6 +84,10 @@ class AnalyzerServiceAsyncStub(AnalyzerServiceStub):
     until its report is complete or has failed.
     """
     GetAnalysis: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAnalysisRequest, _analyzer_service_pb2.GetAnalysisResponse]  # type: ignore[assignment]
+    CheckIntegrity: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.CheckIntegrityRequest, _analyzer_service_pb2.CheckIntegrityResponse]  # type: ignore[assignment]
+    """What can be said without a model of whether a run did what it says. It is worked out from what the run left,
+    whether it was analysed or not: a judge asks before it grades.
+    """
     GetAttribution: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.GetAttributionRequest, _analyzer_service_pb2.GetAttributionResponse]  # type: ignore[assignment]
     ReviewAttribution: _aio.UnaryUnaryMultiCallable[_analyzer_service_pb2.ReviewAttributionRequest, _analyzer_service_pb2.ReviewAttributionResponse]  # type: ignore[assignment]
     """Keeps what a person says of one claim's attribution; a reviewer's later word replaces the earlier."""
@@ -153,6 +161,16 @@ class AnalyzerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _analyzer_service_pb2.GetAnalysisRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_analyzer_service_pb2.GetAnalysisResponse, _abc.Awaitable[_analyzer_service_pb2.GetAnalysisResponse]]: ...
+
+    @_abc_1.abstractmethod
+    def CheckIntegrity(
+        self,
+        request: _analyzer_service_pb2.CheckIntegrityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_analyzer_service_pb2.CheckIntegrityResponse, _abc.Awaitable[_analyzer_service_pb2.CheckIntegrityResponse]]:
+        """What can be said without a model of whether a run did what it says. It is worked out from what the run left,
+        whether it was analysed or not: a judge asks before it grades.
+        """
 
     @_abc_1.abstractmethod
     def GetAttribution(

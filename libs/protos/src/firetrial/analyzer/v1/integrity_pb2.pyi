@@ -128,8 +128,8 @@ class Finding(_message.Message):
     STATEMENT_FIELD_NUMBER: _builtins.int
     CITATIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """For example "untraced_number", "fewer_samples", "other_model", "paper_contacted", "protected_file_edited",
-    "identical_outputs".
+    """For example "untraced_number", "unexecuted_claim", "contradicts_output", "fewer_samples", "other_model",
+    "paper_contacted", "protected_file_edited", "identical_outputs".
     """
     statement: _builtins.str
     @_builtins.property

@@ -227,6 +227,7 @@ class LeafGrade(_message.Message):
     ANSWER_FIELD_NUMBER: _builtins.int
     VOTES_FIELD_NUMBER: _builtins.int
     FLIP_RATE_FIELD_NUMBER: _builtins.int
+    SETTLED_BY_FIELD_NUMBER: _builtins.int
     node_id: _builtins.str
     state: Global___LeafState.ValueType
     score: _builtins.float
@@ -248,6 +249,10 @@ class LeafGrade(_message.Message):
     def votes(self) -> _containers.RepeatedCompositeFieldContainer[Global___LeafVote]:
         """What each judge of the panel said, each time; empty where one judged once."""
 
+    @_builtins.property
+    def settled_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The model-free findings that failed it, for example "untraced_number"; no model was asked then."""
+
     def __init__(
         self,
         *,
@@ -260,10 +265,11 @@ class LeafGrade(_message.Message):
         answer: _builtins.str = ...,
         votes: _abc.Iterable[Global___LeafVote] | None = ...,
         flip_rate: _builtins.float | None = ...,
+        settled_by: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "flip_rate", b"flip_rate", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "answer", b"answer", "evidence", b"evidence", "flip_rate", b"flip_rate", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "state", b"state", "votes", b"votes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "answer", b"answer", "evidence", b"evidence", "flip_rate", b"flip_rate", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "settled_by", b"settled_by", "state", b"state", "votes", b"votes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__flip_rate: _TypeAlias = _typing.Literal["flip_rate"]  # noqa: Y015
     _WhichOneofArgType__flip_rate: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate"]  # noqa: Y015

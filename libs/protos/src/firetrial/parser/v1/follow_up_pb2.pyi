@@ -107,14 +107,16 @@ Global___Clause: _TypeAlias = Clause  # noqa: Y015
 
 @_typing.final
 class Rubrics(_message.Message):
-    """The rubrics of a follow-up task, within GroundTruth."""
+    """The rubrics of a follow-up task, within GroundTruth. Each leaf `asks` for clauses by their ids; one that is
+    `settled_by` model-free findings (firetrial.analyzer.v1.Finding.name) fails where there is one of them.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     DIRECTION_FIELD_NUMBER: _builtins.int
     INTEGRITY_FIELD_NUMBER: _builtins.int
     direction: _builtins.str
-    """JSON in the form that the judge reads."""
+    """JSON in the form that the judge reads; no id may stand in both."""
     integrity: _builtins.str
     def __init__(
         self,

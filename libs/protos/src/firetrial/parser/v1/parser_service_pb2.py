@@ -23,6 +23,7 @@ _sym_db = _symbol_database.Default()
 
 
 from firetrial.parser.v1 import candidate_pb2 as firetrial_dot_parser_dot_v1_dot_candidate__pb2
+from firetrial.parser.v1 import follow_up_pb2 as firetrial_dot_parser_dot_v1_dot_follow__up__pb2
 from firetrial.parser.v1 import paper_pb2 as firetrial_dot_parser_dot_v1_dot_paper__pb2
 from firetrial.parser.v1 import proposal_pb2 as firetrial_dot_parser_dot_v1_dot_proposal__pb2
 from firetrial.parser.v1 import repository_pb2 as firetrial_dot_parser_dot_v1_dot_repository__pb2
@@ -32,83 +33,83 @@ from firetrial.parser.v1 import task_pb2 as firetrial_dot_parser_dot_v1_dot_task
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(firetrial/parser/v1/parser_service.proto\x12\x13\x66iretrial.parser.v1\x1a#firetrial/parser/v1/candidate.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a$firetrial/parser/v1/repository.proto\x1a firetrial/parser/v1/review.proto\x1a#firetrial/parser/v1/screening.proto\x1a\x1e\x66iretrial/parser/v1/task.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"a\n\x12SubmitPaperRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .firetrial.parser.v1.PaperHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"h\n\x0bPaperHeader\x12\x10\n\x08\x66ilename\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x03\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\"W\n\x13SubmitPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"\x1d\n\x0fGetPaperRequest\x12\n\n\x02id\x18\x01 \x01(\t\"=\n\x10GetPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\":\n\x11ListPapersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Y\n\x12ListPapersResponse\x12*\n\x06papers\x18\x01 \x03(\x0b\x32\x1a.firetrial.parser.v1.Paper\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x11WatchPaperRequest\x12\n\n\x02id\x18\x01 \x01(\t\"?\n\x12WatchPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\" \n\x12\x43\x61ncelPaperRequest\x12\n\n\x02id\x18\x01 \x01(\t\"@\n\x13\x43\x61ncelPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\"\"\n\x0eGetTreeRequest\x12\x10\n\x08paper_id\x18\x01 \x01(\t\"\xb1\x01\n\x0fGetTreeResponse\x12\'\n\x04root\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Node\x12.\n\x05paper\x18\x02 \x01(\x0b\x32\x1f.firetrial.parser.v1.PaperFacts\x12\x12\n\nextraction\x18\x03 \x01(\t\x12\x31\n\tgrounding\x18\x04 \x01(\x0b\x32\x1e.firetrial.parser.v1.Grounding\"_\n\x11SubmitTaskRequest\x12\x31\n\x06header\x18\x01 \x01(\x0b\x32\x1f.firetrial.parser.v1.TaskHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\xc2\x03\n\nTaskHeader\x12\x0c\n\x04slug\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12\x13\n\x0binstruction\x18\x03 \x01(\t\x12\x14\n\x0cground_truth\x18\x04 \x01(\t\x12\x0e\n\x06\x62roken\x18\x05 \x03(\t\x12\x0e\n\x06origin\x18\x06 \x01(\t\x12\x11\n\tdata_size\x18\x07 \x01(\x03\x12%\n\x04plan\x18\x08 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x33\n\ndifficulty\x18\t \x01(\x0b\x32\x1f.firetrial.parser.v1.Difficulty\x12\x11\n\tpublished\x18\n \x01(\t\x12\x30\n\x07sources\x18\x0b \x03(\x0b\x32\x1f.firetrial.parser.v1.DataSource\x12-\n\x07network\x18\x0c \x01(\x0b\x32\x1c.firetrial.parser.v1.Network\x12\x37\n\nrepository\x18\r \x01(\x0b\x32#.firetrial.parser.v1.RepositorySpec\x12-\n\x04test\x18\x0e \x01(\x0b\x32\x1f.firetrial.parser.v1.SealedTest\"T\n\x12SubmitTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"\x1c\n\x0eGetTaskRequest\x12\n\n\x02id\x18\x01 \x01(\t\":\n\x0fGetTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\"9\n\x10ListTasksRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"V\n\x11ListTasksResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\")\n\x15ListCandidatesRequest\x12\x10\n\x08paper_id\x18\x01 \x01(\t\"L\n\x16ListCandidatesResponse\x12\x32\n\ncandidates\x18\x01 \x03(\x0b\x32\x1e.firetrial.parser.v1.Candidate\"\x90\x01\n\x0fMakeTaskRequest\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x11\n\tleaf_path\x18\x02 \x01(\t\x12\x31\n\x07variant\x18\x03 \x01(\x0e\x32 .firetrial.parser.v1.TaskVariant\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\"R\n\x10MakeTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"B\n\x13OverruleLeakRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"W\n\x14OverruleLeakResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x16\n\x0e\x65xperiment_ids\x18\x02 \x03(\t\"\xb1\x02\n\x15SubmitProposalRequest\x12\x33\n\x05parts\x18\x01 \x01(\x0b\x32\".firetrial.parser.v1.ProposalPartsH\x00\x12\x12\n\x08paper_id\x18\x02 \x01(\tH\x00\x12\r\n\x05title\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\x0f\n\x07task_id\x18\x05 \x01(\t\x12\x45\n\x08outcomes\x18\x06 \x01(\x0e\x32\x33.firetrial.parser.v1.SubmitProposalRequest.Outcomes\"L\n\x08Outcomes\x12\x18\n\x14OUTCOMES_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOMES_REFUSE\x10\x01\x12\x11\n\rOUTCOMES_MASK\x10\x02\x42\x08\n\x06source\"I\n\x16SubmitProposalResponse\x12/\n\x08proposal\x18\x01 \x01(\x0b\x32\x1d.firetrial.parser.v1.Proposal\" \n\x12GetProposalRequest\x12\n\n\x02id\x18\x01 \x01(\t\"F\n\x13GetProposalResponse\x12/\n\x08proposal\x18\x01 \x01(\x0b\x32\x1d.firetrial.parser.v1.Proposal\"=\n\x14ListProposalsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"b\n\x15ListProposalsResponse\x12\x30\n\tproposals\x18\x01 \x03(\x0b\x32\x1d.firetrial.parser.v1.Proposal\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x14WatchProposalRequest\x12\n\n\x02id\x18\x01 \x01(\t\"H\n\x15WatchProposalResponse\x12/\n\x08proposal\x18\x01 \x01(\x0b\x32\x1d.firetrial.parser.v1.Proposal2\xcd\x18\n\rParserService\x12\x62\n\x0bSubmitPaper\x12\'.firetrial.parser.v1.SubmitPaperRequest\x1a(.firetrial.parser.v1.SubmitPaperResponse(\x01\x12W\n\x08GetPaper\x12$.firetrial.parser.v1.GetPaperRequest\x1a%.firetrial.parser.v1.GetPaperResponse\x12]\n\nListPapers\x12&.firetrial.parser.v1.ListPapersRequest\x1a\'.firetrial.parser.v1.ListPapersResponse\x12_\n\nWatchPaper\x12&.firetrial.parser.v1.WatchPaperRequest\x1a\'.firetrial.parser.v1.WatchPaperResponse0\x01\x12`\n\x0b\x43\x61ncelPaper\x12\'.firetrial.parser.v1.CancelPaperRequest\x1a(.firetrial.parser.v1.CancelPaperResponse\x12T\n\x07GetTree\x12#.firetrial.parser.v1.GetTreeRequest\x1a$.firetrial.parser.v1.GetTreeResponse\x12_\n\nSubmitTask\x12&.firetrial.parser.v1.SubmitTaskRequest\x1a\'.firetrial.parser.v1.SubmitTaskResponse(\x01\x12T\n\x07GetTask\x12#.firetrial.parser.v1.GetTaskRequest\x1a$.firetrial.parser.v1.GetTaskResponse\x12Z\n\tListTasks\x12%.firetrial.parser.v1.ListTasksRequest\x1a&.firetrial.parser.v1.ListTasksResponse\x12i\n\x0eListCandidates\x12*.firetrial.parser.v1.ListCandidatesRequest\x1a+.firetrial.parser.v1.ListCandidatesResponse\x12W\n\x08MakeTask\x12$.firetrial.parser.v1.MakeTaskRequest\x1a%.firetrial.parser.v1.MakeTaskResponse\x12\x63\n\x0cOverruleLeak\x12(.firetrial.parser.v1.OverruleLeakRequest\x1a).firetrial.parser.v1.OverruleLeakResponse\x12i\n\x0eSubmitProposal\x12*.firetrial.parser.v1.SubmitProposalRequest\x1a+.firetrial.parser.v1.SubmitProposalResponse\x12`\n\x0bGetProposal\x12\'.firetrial.parser.v1.GetProposalRequest\x1a(.firetrial.parser.v1.GetProposalResponse\x12\x66\n\rListProposals\x12).firetrial.parser.v1.ListProposalsRequest\x1a*.firetrial.parser.v1.ListProposalsResponse\x12h\n\rWatchProposal\x12).firetrial.parser.v1.WatchProposalRequest\x1a*.firetrial.parser.v1.WatchProposalResponse0\x01\x12n\n\x0fSubmitScreening\x12+.firetrial.parser.v1.SubmitScreeningRequest\x1a,.firetrial.parser.v1.SubmitScreeningResponse(\x01\x12\x63\n\x0cGetScreening\x12(.firetrial.parser.v1.GetScreeningRequest\x1a).firetrial.parser.v1.GetScreeningResponse\x12i\n\x0eListScreenings\x12*.firetrial.parser.v1.ListScreeningsRequest\x1a+.firetrial.parser.v1.ListScreeningsResponse\x12k\n\x0eWatchScreening\x12*.firetrial.parser.v1.WatchScreeningRequest\x1a+.firetrial.parser.v1.WatchScreeningResponse0\x01\x12l\n\x0f\x43\x61ncelScreening\x12+.firetrial.parser.v1.CancelScreeningRequest\x1a,.firetrial.parser.v1.CancelScreeningResponse\x12u\n\x12ListScreenedPapers\x12..firetrial.parser.v1.ListScreenedPapersRequest\x1a/.firetrial.parser.v1.ListScreenedPapersResponse\x12`\n\x0bListReviews\x12\'.firetrial.parser.v1.ListReviewsRequest\x1a(.firetrial.parser.v1.ListReviewsResponse\x12Z\n\tGetReview\x12%.firetrial.parser.v1.GetReviewRequest\x1a&.firetrial.parser.v1.GetReviewResponse\x12\x63\n\x0c\x44\x65\x63ideReview\x12(.firetrial.parser.v1.DecideReviewRequest\x1a).firetrial.parser.v1.DecideReviewResponse\x12\x66\n\rResolveReview\x12).firetrial.parser.v1.ResolveReviewRequest\x1a*.firetrial.parser.v1.ResolveReviewResponse\x12\x63\n\x0cReopenReview\x12(.firetrial.parser.v1.ReopenReviewRequest\x1a).firetrial.parser.v1.ReopenReviewResponse\x12W\n\x08\x45\x64itTree\x12$.firetrial.parser.v1.EditTreeRequest\x1a%.firetrial.parser.v1.EditTreeResponse\x12i\n\x0eRevalidateTree\x12*.firetrial.parser.v1.RevalidateTreeRequest\x1a+.firetrial.parser.v1.RevalidateTreeResponse\x12u\n\x12GetReviewAgreement\x12..firetrial.parser.v1.GetReviewAgreementRequest\x1a/.firetrial.parser.v1.GetReviewAgreementResponse\x12o\n\x10MakeReviewedTask\x12,.firetrial.parser.v1.MakeReviewedTaskRequest\x1a-.firetrial.parser.v1.MakeReviewedTaskResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(firetrial/parser/v1/parser_service.proto\x12\x13\x66iretrial.parser.v1\x1a#firetrial/parser/v1/candidate.proto\x1a#firetrial/parser/v1/follow_up.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a$firetrial/parser/v1/repository.proto\x1a firetrial/parser/v1/review.proto\x1a#firetrial/parser/v1/screening.proto\x1a\x1e\x66iretrial/parser/v1/task.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"a\n\x12SubmitPaperRequest\x12\x32\n\x06header\x18\x01 \x01(\x0b\x32 .firetrial.parser.v1.PaperHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"h\n\x0bPaperHeader\x12\x10\n\x08\x66ilename\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x03\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\"W\n\x13SubmitPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"\x1d\n\x0fGetPaperRequest\x12\n\n\x02id\x18\x01 \x01(\t\"=\n\x10GetPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\":\n\x11ListPapersRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"Y\n\x12ListPapersResponse\x12*\n\x06papers\x18\x01 \x03(\x0b\x32\x1a.firetrial.parser.v1.Paper\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1f\n\x11WatchPaperRequest\x12\n\n\x02id\x18\x01 \x01(\t\"?\n\x12WatchPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\" \n\x12\x43\x61ncelPaperRequest\x12\n\n\x02id\x18\x01 \x01(\t\"@\n\x13\x43\x61ncelPaperResponse\x12)\n\x05paper\x18\x01 \x01(\x0b\x32\x1a.firetrial.parser.v1.Paper\"\"\n\x0eGetTreeRequest\x12\x10\n\x08paper_id\x18\x01 \x01(\t\"\xb1\x01\n\x0fGetTreeResponse\x12\'\n\x04root\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Node\x12.\n\x05paper\x18\x02 \x01(\x0b\x32\x1f.firetrial.parser.v1.PaperFacts\x12\x12\n\nextraction\x18\x03 \x01(\t\x12\x31\n\tgrounding\x18\x04 \x01(\x0b\x32\x1e.firetrial.parser.v1.Grounding\"_\n\x11SubmitTaskRequest\x12\x31\n\x06header\x18\x01 \x01(\x0b\x32\x1f.firetrial.parser.v1.TaskHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\xa7\x04\n\nTaskHeader\x12\x0c\n\x04slug\x18\x01 \x01(\t\x12\x10\n\x08question\x18\x02 \x01(\t\x12\x13\n\x0binstruction\x18\x03 \x01(\t\x12\x14\n\x0cground_truth\x18\x04 \x01(\t\x12\x0e\n\x06\x62roken\x18\x05 \x03(\t\x12\x0e\n\x06origin\x18\x06 \x01(\t\x12\x11\n\tdata_size\x18\x07 \x01(\x03\x12%\n\x04plan\x18\x08 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x33\n\ndifficulty\x18\t \x01(\x0b\x32\x1f.firetrial.parser.v1.Difficulty\x12\x11\n\tpublished\x18\n \x01(\t\x12\x30\n\x07sources\x18\x0b \x03(\x0b\x32\x1f.firetrial.parser.v1.DataSource\x12-\n\x07network\x18\x0c \x01(\x0b\x32\x1c.firetrial.parser.v1.Network\x12\x37\n\nrepository\x18\r \x01(\x0b\x32#.firetrial.parser.v1.RepositorySpec\x12-\n\x04test\x18\x0e \x01(\x0b\x32\x1f.firetrial.parser.v1.SealedTest\x12\x34\n\tfollow_up\x18\x0f \x01(\x0b\x32!.firetrial.parser.v1.FollowUpSpec\x12-\n\x07rubrics\x18\x10 \x01(\x0b\x32\x1c.firetrial.parser.v1.Rubrics\"T\n\x12SubmitTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"\x1c\n\x0eGetTaskRequest\x12\n\n\x02id\x18\x01 \x01(\t\":\n\x0fGetTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\"9\n\x10ListTasksRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"V\n\x11ListTasksResponse\x12(\n\x05tasks\x18\x01 \x03(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\")\n\x15ListCandidatesRequest\x12\x10\n\x08paper_id\x18\x01 \x01(\t\"L\n\x16ListCandidatesResponse\x12\x32\n\ncandidates\x18\x01 \x03(\x0b\x32\x1e.firetrial.parser.v1.Candidate\"\x90\x01\n\x0fMakeTaskRequest\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x11\n\tleaf_path\x18\x02 \x01(\t\x12\x31\n\x07variant\x18\x03 \x01(\x0e\x32 .firetrial.parser.v1.TaskVariant\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\"R\n\x10MakeTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"B\n\x13OverruleLeakRequest\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"W\n\x14OverruleLeakResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x16\n\x0e\x65xperiment_ids\x18\x02 \x03(\t\"\xb1\x02\n\x15SubmitProposalRequest\x12\x33\n\x05parts\x18\x01 \x01(\x0b\x32\".firetrial.parser.v1.ProposalPartsH\x00\x12\x12\n\x08paper_id\x18\x02 \x01(\tH\x00\x12\r\n\x05title\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\x0f\n\x07task_id\x18\x05 \x01(\t\x12\x45\n\x08outcomes\x18\x06 \x01(\x0e\x32\x33.firetrial.parser.v1.SubmitProposalRequest.Outcomes\"L\n\x08Outcomes\x12\x18\n\x14OUTCOMES_UNSPECIFIED\x10\x00\x12\x13\n\x0fOUTCOMES_REFUSE\x10\x01\x12\x11\n\rOUTCOMES_MASK\x10\x02\x42\x08\n\x06source\"I\n\x16SubmitProposalResponse\x12/\n\x08proposal\x18\x01 \x01(\x0b\x32\x1d.firetrial.parser.v1.Proposal\" \n\x12GetProposalRequest\x12\n\n\x02id\x18\x01 \x01(\t\"F\n\x13GetProposalResponse\x12/\n\x08proposal\x18\x01 \x01(\x0b\x32\x1d.firetrial.parser.v1.Proposal\"=\n\x14ListProposalsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"b\n\x15ListProposalsResponse\x12\x30\n\tproposals\x18\x01 \x03(\x0b\x32\x1d.firetrial.parser.v1.Proposal\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\"\n\x14WatchProposalRequest\x12\n\n\x02id\x18\x01 \x01(\t\"H\n\x15WatchProposalResponse\x12/\n\x08proposal\x18\x01 \x01(\x0b\x32\x1d.firetrial.parser.v1.Proposal2\xcd\x18\n\rParserService\x12\x62\n\x0bSubmitPaper\x12\'.firetrial.parser.v1.SubmitPaperRequest\x1a(.firetrial.parser.v1.SubmitPaperResponse(\x01\x12W\n\x08GetPaper\x12$.firetrial.parser.v1.GetPaperRequest\x1a%.firetrial.parser.v1.GetPaperResponse\x12]\n\nListPapers\x12&.firetrial.parser.v1.ListPapersRequest\x1a\'.firetrial.parser.v1.ListPapersResponse\x12_\n\nWatchPaper\x12&.firetrial.parser.v1.WatchPaperRequest\x1a\'.firetrial.parser.v1.WatchPaperResponse0\x01\x12`\n\x0b\x43\x61ncelPaper\x12\'.firetrial.parser.v1.CancelPaperRequest\x1a(.firetrial.parser.v1.CancelPaperResponse\x12T\n\x07GetTree\x12#.firetrial.parser.v1.GetTreeRequest\x1a$.firetrial.parser.v1.GetTreeResponse\x12_\n\nSubmitTask\x12&.firetrial.parser.v1.SubmitTaskRequest\x1a\'.firetrial.parser.v1.SubmitTaskResponse(\x01\x12T\n\x07GetTask\x12#.firetrial.parser.v1.GetTaskRequest\x1a$.firetrial.parser.v1.GetTaskResponse\x12Z\n\tListTasks\x12%.firetrial.parser.v1.ListTasksRequest\x1a&.firetrial.parser.v1.ListTasksResponse\x12i\n\x0eListCandidates\x12*.firetrial.parser.v1.ListCandidatesRequest\x1a+.firetrial.parser.v1.ListCandidatesResponse\x12W\n\x08MakeTask\x12$.firetrial.parser.v1.MakeTaskRequest\x1a%.firetrial.parser.v1.MakeTaskResponse\x12\x63\n\x0cOverruleLeak\x12(.firetrial.parser.v1.OverruleLeakRequest\x1a).firetrial.parser.v1.OverruleLeakResponse\x12i\n\x0eSubmitProposal\x12*.firetrial.parser.v1.SubmitProposalRequest\x1a+.firetrial.parser.v1.SubmitProposalResponse\x12`\n\x0bGetProposal\x12\'.firetrial.parser.v1.GetProposalRequest\x1a(.firetrial.parser.v1.GetProposalResponse\x12\x66\n\rListProposals\x12).firetrial.parser.v1.ListProposalsRequest\x1a*.firetrial.parser.v1.ListProposalsResponse\x12h\n\rWatchProposal\x12).firetrial.parser.v1.WatchProposalRequest\x1a*.firetrial.parser.v1.WatchProposalResponse0\x01\x12n\n\x0fSubmitScreening\x12+.firetrial.parser.v1.SubmitScreeningRequest\x1a,.firetrial.parser.v1.SubmitScreeningResponse(\x01\x12\x63\n\x0cGetScreening\x12(.firetrial.parser.v1.GetScreeningRequest\x1a).firetrial.parser.v1.GetScreeningResponse\x12i\n\x0eListScreenings\x12*.firetrial.parser.v1.ListScreeningsRequest\x1a+.firetrial.parser.v1.ListScreeningsResponse\x12k\n\x0eWatchScreening\x12*.firetrial.parser.v1.WatchScreeningRequest\x1a+.firetrial.parser.v1.WatchScreeningResponse0\x01\x12l\n\x0f\x43\x61ncelScreening\x12+.firetrial.parser.v1.CancelScreeningRequest\x1a,.firetrial.parser.v1.CancelScreeningResponse\x12u\n\x12ListScreenedPapers\x12..firetrial.parser.v1.ListScreenedPapersRequest\x1a/.firetrial.parser.v1.ListScreenedPapersResponse\x12`\n\x0bListReviews\x12\'.firetrial.parser.v1.ListReviewsRequest\x1a(.firetrial.parser.v1.ListReviewsResponse\x12Z\n\tGetReview\x12%.firetrial.parser.v1.GetReviewRequest\x1a&.firetrial.parser.v1.GetReviewResponse\x12\x63\n\x0c\x44\x65\x63ideReview\x12(.firetrial.parser.v1.DecideReviewRequest\x1a).firetrial.parser.v1.DecideReviewResponse\x12\x66\n\rResolveReview\x12).firetrial.parser.v1.ResolveReviewRequest\x1a*.firetrial.parser.v1.ResolveReviewResponse\x12\x63\n\x0cReopenReview\x12(.firetrial.parser.v1.ReopenReviewRequest\x1a).firetrial.parser.v1.ReopenReviewResponse\x12W\n\x08\x45\x64itTree\x12$.firetrial.parser.v1.EditTreeRequest\x1a%.firetrial.parser.v1.EditTreeResponse\x12i\n\x0eRevalidateTree\x12*.firetrial.parser.v1.RevalidateTreeRequest\x1a+.firetrial.parser.v1.RevalidateTreeResponse\x12u\n\x12GetReviewAgreement\x12..firetrial.parser.v1.GetReviewAgreementRequest\x1a/.firetrial.parser.v1.GetReviewAgreementResponse\x12o\n\x10MakeReviewedTask\x12,.firetrial.parser.v1.MakeReviewedTaskRequest\x1a-.firetrial.parser.v1.MakeReviewedTaskResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.parser_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SUBMITPAPERREQUEST']._serialized_start=342
-  _globals['_SUBMITPAPERREQUEST']._serialized_end=439
-  _globals['_PAPERHEADER']._serialized_start=441
-  _globals['_PAPERHEADER']._serialized_end=545
-  _globals['_SUBMITPAPERRESPONSE']._serialized_start=547
-  _globals['_SUBMITPAPERRESPONSE']._serialized_end=634
-  _globals['_GETPAPERREQUEST']._serialized_start=636
-  _globals['_GETPAPERREQUEST']._serialized_end=665
-  _globals['_GETPAPERRESPONSE']._serialized_start=667
-  _globals['_GETPAPERRESPONSE']._serialized_end=728
-  _globals['_LISTPAPERSREQUEST']._serialized_start=730
-  _globals['_LISTPAPERSREQUEST']._serialized_end=788
-  _globals['_LISTPAPERSRESPONSE']._serialized_start=790
-  _globals['_LISTPAPERSRESPONSE']._serialized_end=879
-  _globals['_WATCHPAPERREQUEST']._serialized_start=881
-  _globals['_WATCHPAPERREQUEST']._serialized_end=912
-  _globals['_WATCHPAPERRESPONSE']._serialized_start=914
-  _globals['_WATCHPAPERRESPONSE']._serialized_end=977
-  _globals['_CANCELPAPERREQUEST']._serialized_start=979
-  _globals['_CANCELPAPERREQUEST']._serialized_end=1011
-  _globals['_CANCELPAPERRESPONSE']._serialized_start=1013
-  _globals['_CANCELPAPERRESPONSE']._serialized_end=1077
-  _globals['_GETTREEREQUEST']._serialized_start=1079
-  _globals['_GETTREEREQUEST']._serialized_end=1113
-  _globals['_GETTREERESPONSE']._serialized_start=1116
-  _globals['_GETTREERESPONSE']._serialized_end=1293
-  _globals['_SUBMITTASKREQUEST']._serialized_start=1295
-  _globals['_SUBMITTASKREQUEST']._serialized_end=1390
-  _globals['_TASKHEADER']._serialized_start=1393
-  _globals['_TASKHEADER']._serialized_end=1843
-  _globals['_SUBMITTASKRESPONSE']._serialized_start=1845
-  _globals['_SUBMITTASKRESPONSE']._serialized_end=1929
-  _globals['_GETTASKREQUEST']._serialized_start=1931
-  _globals['_GETTASKREQUEST']._serialized_end=1959
-  _globals['_GETTASKRESPONSE']._serialized_start=1961
-  _globals['_GETTASKRESPONSE']._serialized_end=2019
-  _globals['_LISTTASKSREQUEST']._serialized_start=2021
-  _globals['_LISTTASKSREQUEST']._serialized_end=2078
-  _globals['_LISTTASKSRESPONSE']._serialized_start=2080
-  _globals['_LISTTASKSRESPONSE']._serialized_end=2166
-  _globals['_LISTCANDIDATESREQUEST']._serialized_start=2168
-  _globals['_LISTCANDIDATESREQUEST']._serialized_end=2209
-  _globals['_LISTCANDIDATESRESPONSE']._serialized_start=2211
-  _globals['_LISTCANDIDATESRESPONSE']._serialized_end=2287
-  _globals['_MAKETASKREQUEST']._serialized_start=2290
-  _globals['_MAKETASKREQUEST']._serialized_end=2434
-  _globals['_MAKETASKRESPONSE']._serialized_start=2436
-  _globals['_MAKETASKRESPONSE']._serialized_end=2518
-  _globals['_OVERRULELEAKREQUEST']._serialized_start=2520
-  _globals['_OVERRULELEAKREQUEST']._serialized_end=2586
-  _globals['_OVERRULELEAKRESPONSE']._serialized_start=2588
-  _globals['_OVERRULELEAKRESPONSE']._serialized_end=2675
-  _globals['_SUBMITPROPOSALREQUEST']._serialized_start=2678
-  _globals['_SUBMITPROPOSALREQUEST']._serialized_end=2983
-  _globals['_SUBMITPROPOSALREQUEST_OUTCOMES']._serialized_start=2897
-  _globals['_SUBMITPROPOSALREQUEST_OUTCOMES']._serialized_end=2973
-  _globals['_SUBMITPROPOSALRESPONSE']._serialized_start=2985
-  _globals['_SUBMITPROPOSALRESPONSE']._serialized_end=3058
-  _globals['_GETPROPOSALREQUEST']._serialized_start=3060
-  _globals['_GETPROPOSALREQUEST']._serialized_end=3092
-  _globals['_GETPROPOSALRESPONSE']._serialized_start=3094
-  _globals['_GETPROPOSALRESPONSE']._serialized_end=3164
-  _globals['_LISTPROPOSALSREQUEST']._serialized_start=3166
-  _globals['_LISTPROPOSALSREQUEST']._serialized_end=3227
-  _globals['_LISTPROPOSALSRESPONSE']._serialized_start=3229
-  _globals['_LISTPROPOSALSRESPONSE']._serialized_end=3327
-  _globals['_WATCHPROPOSALREQUEST']._serialized_start=3329
-  _globals['_WATCHPROPOSALREQUEST']._serialized_end=3363
-  _globals['_WATCHPROPOSALRESPONSE']._serialized_start=3365
-  _globals['_WATCHPROPOSALRESPONSE']._serialized_end=3437
-  _globals['_PARSERSERVICE']._serialized_start=3440
-  _globals['_PARSERSERVICE']._serialized_end=6589
+  _globals['_SUBMITPAPERREQUEST']._serialized_start=379
+  _globals['_SUBMITPAPERREQUEST']._serialized_end=476
+  _globals['_PAPERHEADER']._serialized_start=478
+  _globals['_PAPERHEADER']._serialized_end=582
+  _globals['_SUBMITPAPERRESPONSE']._serialized_start=584
+  _globals['_SUBMITPAPERRESPONSE']._serialized_end=671
+  _globals['_GETPAPERREQUEST']._serialized_start=673
+  _globals['_GETPAPERREQUEST']._serialized_end=702
+  _globals['_GETPAPERRESPONSE']._serialized_start=704
+  _globals['_GETPAPERRESPONSE']._serialized_end=765
+  _globals['_LISTPAPERSREQUEST']._serialized_start=767
+  _globals['_LISTPAPERSREQUEST']._serialized_end=825
+  _globals['_LISTPAPERSRESPONSE']._serialized_start=827
+  _globals['_LISTPAPERSRESPONSE']._serialized_end=916
+  _globals['_WATCHPAPERREQUEST']._serialized_start=918
+  _globals['_WATCHPAPERREQUEST']._serialized_end=949
+  _globals['_WATCHPAPERRESPONSE']._serialized_start=951
+  _globals['_WATCHPAPERRESPONSE']._serialized_end=1014
+  _globals['_CANCELPAPERREQUEST']._serialized_start=1016
+  _globals['_CANCELPAPERREQUEST']._serialized_end=1048
+  _globals['_CANCELPAPERRESPONSE']._serialized_start=1050
+  _globals['_CANCELPAPERRESPONSE']._serialized_end=1114
+  _globals['_GETTREEREQUEST']._serialized_start=1116
+  _globals['_GETTREEREQUEST']._serialized_end=1150
+  _globals['_GETTREERESPONSE']._serialized_start=1153
+  _globals['_GETTREERESPONSE']._serialized_end=1330
+  _globals['_SUBMITTASKREQUEST']._serialized_start=1332
+  _globals['_SUBMITTASKREQUEST']._serialized_end=1427
+  _globals['_TASKHEADER']._serialized_start=1430
+  _globals['_TASKHEADER']._serialized_end=1981
+  _globals['_SUBMITTASKRESPONSE']._serialized_start=1983
+  _globals['_SUBMITTASKRESPONSE']._serialized_end=2067
+  _globals['_GETTASKREQUEST']._serialized_start=2069
+  _globals['_GETTASKREQUEST']._serialized_end=2097
+  _globals['_GETTASKRESPONSE']._serialized_start=2099
+  _globals['_GETTASKRESPONSE']._serialized_end=2157
+  _globals['_LISTTASKSREQUEST']._serialized_start=2159
+  _globals['_LISTTASKSREQUEST']._serialized_end=2216
+  _globals['_LISTTASKSRESPONSE']._serialized_start=2218
+  _globals['_LISTTASKSRESPONSE']._serialized_end=2304
+  _globals['_LISTCANDIDATESREQUEST']._serialized_start=2306
+  _globals['_LISTCANDIDATESREQUEST']._serialized_end=2347
+  _globals['_LISTCANDIDATESRESPONSE']._serialized_start=2349
+  _globals['_LISTCANDIDATESRESPONSE']._serialized_end=2425
+  _globals['_MAKETASKREQUEST']._serialized_start=2428
+  _globals['_MAKETASKREQUEST']._serialized_end=2572
+  _globals['_MAKETASKRESPONSE']._serialized_start=2574
+  _globals['_MAKETASKRESPONSE']._serialized_end=2656
+  _globals['_OVERRULELEAKREQUEST']._serialized_start=2658
+  _globals['_OVERRULELEAKREQUEST']._serialized_end=2724
+  _globals['_OVERRULELEAKRESPONSE']._serialized_start=2726
+  _globals['_OVERRULELEAKRESPONSE']._serialized_end=2813
+  _globals['_SUBMITPROPOSALREQUEST']._serialized_start=2816
+  _globals['_SUBMITPROPOSALREQUEST']._serialized_end=3121
+  _globals['_SUBMITPROPOSALREQUEST_OUTCOMES']._serialized_start=3035
+  _globals['_SUBMITPROPOSALREQUEST_OUTCOMES']._serialized_end=3111
+  _globals['_SUBMITPROPOSALRESPONSE']._serialized_start=3123
+  _globals['_SUBMITPROPOSALRESPONSE']._serialized_end=3196
+  _globals['_GETPROPOSALREQUEST']._serialized_start=3198
+  _globals['_GETPROPOSALREQUEST']._serialized_end=3230
+  _globals['_GETPROPOSALRESPONSE']._serialized_start=3232
+  _globals['_GETPROPOSALRESPONSE']._serialized_end=3302
+  _globals['_LISTPROPOSALSREQUEST']._serialized_start=3304
+  _globals['_LISTPROPOSALSREQUEST']._serialized_end=3365
+  _globals['_LISTPROPOSALSRESPONSE']._serialized_start=3367
+  _globals['_LISTPROPOSALSRESPONSE']._serialized_end=3465
+  _globals['_WATCHPROPOSALREQUEST']._serialized_start=3467
+  _globals['_WATCHPROPOSALREQUEST']._serialized_end=3501
+  _globals['_WATCHPROPOSALRESPONSE']._serialized_start=3503
+  _globals['_WATCHPROPOSALRESPONSE']._serialized_end=3575
+  _globals['_PARSERSERVICE']._serialized_start=3578
+  _globals['_PARSERSERVICE']._serialized_end=6727
 # @@protoc_insertion_point(module_scope)

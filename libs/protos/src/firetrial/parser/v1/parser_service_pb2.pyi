@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from firetrial.parser.v1 import candidate_pb2 as _candidate_pb2
+from firetrial.parser.v1 import follow_up_pb2 as _follow_up_pb2
 from firetrial.parser.v1 import paper_pb2 as _paper_pb2
 from firetrial.parser.v1 import proposal_pb2 as _proposal_pb2
 from firetrial.parser.v1 import repository_pb2 as _repository_pb2
@@ -366,6 +367,8 @@ class TaskHeader(_message.Message):
     NETWORK_FIELD_NUMBER: _builtins.int
     REPOSITORY_FIELD_NUMBER: _builtins.int
     TEST_FIELD_NUMBER: _builtins.int
+    FOLLOW_UP_FIELD_NUMBER: _builtins.int
+    RUBRICS_FIELD_NUMBER: _builtins.int
     slug: _builtins.str
     """[a-z0-9-]{1,64}; becomes the first part of the task's id."""
     question: _builtins.str
@@ -405,6 +408,14 @@ class TaskHeader(_message.Message):
     def test(self) -> _repository_pb2.SealedTest:
         """The sealed test of a repository task; unset where it has none."""
 
+    @_builtins.property
+    def follow_up(self) -> _follow_up_pb2.FollowUpSpec:
+        """Set for a follow-up task. The tar that follows holds source/, as `repository`'s does; source is left unset here."""
+
+    @_builtins.property
+    def rubrics(self) -> _follow_up_pb2.Rubrics:
+        """The rubrics of a follow-up task."""
+
     def __init__(
         self,
         *,
@@ -422,10 +433,12 @@ class TaskHeader(_message.Message):
         network: _task_pb2.Network | None = ...,
         repository: _repository_pb2.RepositorySpec | None = ...,
         test: _repository_pb2.SealedTest | None = ...,
+        follow_up: _follow_up_pb2.FollowUpSpec | None = ...,
+        rubrics: _follow_up_pb2.Rubrics | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "network", b"network", "plan", b"plan", "repository", b"repository", "test", b"test"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["difficulty", b"difficulty", "follow_up", b"follow_up", "network", b"network", "plan", b"plan", "repository", b"repository", "rubrics", b"rubrics", "test", b"test"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "ground_truth", b"ground_truth", "instruction", b"instruction", "network", b"network", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "repository", b"repository", "slug", b"slug", "sources", b"sources", "test", b"test"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broken", b"broken", "data_size", b"data_size", "difficulty", b"difficulty", "follow_up", b"follow_up", "ground_truth", b"ground_truth", "instruction", b"instruction", "network", b"network", "origin", b"origin", "plan", b"plan", "published", b"published", "question", b"question", "repository", b"repository", "rubrics", b"rubrics", "slug", b"slug", "sources", b"sources", "test", b"test"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
