@@ -76,6 +76,14 @@ class Archive:
         """Store the files that an agent is given."""
         return await self._objects.put_file("runs", f"tasks/{task_id}/data.tar", tar, TAR)
 
+    async def put_repository(self, task_id: str, tar: Path) -> ObjectRef:
+        """Store the pinned source of a repository task."""
+        return await self._objects.put_file("runs", f"tasks/{task_id}/source.tar", tar, TAR)
+
+    async def put_sealed(self, task_id: str, name: str, tar: Path) -> ObjectRef:
+        """Store a sealed part of a task where only the judge can read it."""
+        return await self._objects.put_file("truth", f"tasks/{task_id}/{name}.tar", tar, TAR)
+
     async def put_task(self, task: task_pb2.Task) -> ObjectRef:
         """Store a task's public part."""
         return await self._put_message("runs", f"tasks/{task.id}/task.json", task)

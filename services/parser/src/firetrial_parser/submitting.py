@@ -14,6 +14,7 @@ from firetrial_kit.records import Records
 from firetrial_parser import source as sources
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.intake import ENDINGS, check_size
+from firetrial_parser.kinds.keeping_wire import repository_faults, taken_apart
 from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.tasks import OutsideTask, Tasks
@@ -91,19 +92,22 @@ class Submitting:
             uploaded = await spool(chunks(parts), Path(folder) / "data.tar", header.data_size)
             if header.data_size:
                 await asyncio.to_thread(check_tar, uploaded.path)
+            repository = await asyncio.to_thread(taken_apart, header, uploaded.path, Path(folder))
+            own = header.data_size > 0 and repository is None
             record = await self._tasks.take_in(
                 OutsideTask(
                     slug=header.slug,
                     question=header.question,
-                    instruction=header.instruction,
+                    instruction=repository.briefed(header.instruction) if repository else header.instruction,
                     truth=header.ground_truth,
                     broken=tuple(header.broken),
                     origin=header.origin or NO_ORIGIN,
-                    data=uploaded.path if header.data_size else None,
-                    data_sha256=uploaded.sha256 if header.data_size else "",
+                    data=uploaded.path if own else None,
+                    data_sha256=uploaded.sha256 if own else "",
                     rating=rating_to_domain(header),
                     sources=tuple(map(source_to_domain, header.sources)),
                     network=network_to_domain(header.network),
+                    repository=repository,
                 )
             )
         experiment = experiment_id(record.id, plan, "") if plan else ""
@@ -142,3 +146,4 @@ def task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
     if header.network.reach not in REACHES:
         yield Fault("header.network.reach", str(header.network.reach), "must be a reach")
     yield from network_to_domain(header.network).faults("header.network")
+    yield from repository_faults(header)

@@ -223,11 +223,16 @@ def content_version(
     rating: Rating = UNRATED,
     sources: Sequence[str] = (),
     network: Network = ALONE,
+    special: object = None,
 ) -> str:
-    """Twelve hex digits over a whole task; `source` says where it came from, `sources` name its data."""
+    """Twelve hex digits over a whole task; `source` says where it came from, `sources` name its data.
+
+    `special` is what its kind adds, as JSON values; None for rediscovery.
+    """
     more: list[object] = [] if rating == UNRATED else [_plain(rating)]
     more += [{"sources": list(sources)}] if sources else []
     more += [] if network == ALONE else [{"network": asdict(network)}]
+    more += [] if special is None else [{"special": special}]
     return digest(question, instruction, truth, data_sha256, source, *more, length=HASH_CHARS)
 
 
