@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 
 from firetrial.parser.v1 import events_pb2
 from firetrial.plan.v1 import plan_pb2
@@ -26,6 +27,7 @@ from firetrial_parser.trees import Trees
 
 MAX_FAULTS = 100  # lines kept in a paper's record
 CANCELLED = "the paper was cancelled"
+READER = version("firetrial-parser")
 
 
 class Papers:
@@ -77,7 +79,8 @@ class Papers:
             state=PaperState.SUBMITTED,
             attempt=record.attempt + 1,
             failure="",
-            document=None,
+            # A document without its tree was read rightly; it is the tree that failed.
+            document=record.document if record.tree is None else None,
             tree=None,
             faults=(),
             changed_at=self._clock.now(),
@@ -98,9 +101,9 @@ class Papers:
         record = await self.records.get(event.paper_id)
         if await self._stopped(record, event.experiment_id):
             return
-        if record.document is None:
+        if record.tree is None:
             record = await self._read(record)
-            if record.document is None:  # cancelled while it was read
+            if record.tree is None:  # cancelled while it was read
                 await self._stopped(record, event.experiment_id)
                 return
         await self._announcer.paper_parsed(record, event)
@@ -117,12 +120,13 @@ class Papers:
         bill = Bill()
         try:
             with self._metrics.parsing.time():
-                document = await read_apart(data, record.filename, timeout=self._timeout, limit=self._limit)
+                document, document_ref = await self._document(record, data)
                 grown = await self._trees.of(document, data, bill, self._known)
         except FiretrialError as error:
             await self.records.change(record.id, partial(self._blamed, bill=bill, error=error))
             raise
-        document_ref = await self.archive.put_document(record.id, grown.document)
+        if grown.document is not document:
+            document_ref = await self.archive.put_document(record.id, grown.document)
         tree_ref = await self.archive.put_tree(record.id, grown.tree)
 
         def parsed(current: PaperRecord) -> PaperRecord | None:
@@ -145,6 +149,15 @@ class Papers:
 
         self._metrics.papers.labels("parsed").inc()
         return await self.records.change(record.id, parsed)
+
+    async def _document(self, record: PaperRecord, data: bytes) -> tuple[Document, ObjectRef]:
+        """The paper as text, read once by each version of the readers."""
+        if record.document is not None and record.reader == READER:
+            return await self.archive.document(record.document), record.document
+        document = await read_apart(data, record.filename, timeout=self._timeout, limit=self._limit)
+        ref = await self.archive.put_document(record.id, document)
+        await self.records.change(record.id, lambda current: replace(current, document=ref, reader=READER))
+        return document, ref
 
     def _blamed(self, record: PaperRecord, bill: Bill, error: FiretrialError) -> PaperRecord:
         """The record with what a failed attempt cost, and with each fault that it failed for."""

@@ -32,8 +32,9 @@ class PaperState(StrEnum):
 class PaperRecord:
     """A paper. `id` is the sha256 of its bytes; `attempt` grows when a failed one is submitted again.
 
-    `extraction` tells how the tree was made, `refused` what was taken out of it; `model` is the last that was
-    asked for it, and `spent` is what that took over all attempts, by prompt.
+    `document` is there once the file is read, by the version `reader` of what reads, and `tree` once that is
+    made; `extraction` tells how, `refused` what was taken out of it. `model` is the last that was asked for
+    it, and `spent` is what that took over all attempts, by prompt.
     """
 
     id: str
@@ -50,6 +51,7 @@ class PaperRecord:
     faults: tuple[str, ...] = ()
     task_ids: tuple[str, ...] = ()
     failure: str = ""
+    reader: str = ""
     extraction: str = ""
     grounding: Grounding = field(default_factory=Grounding)
     refused: tuple[str, ...] = ()
