@@ -106,9 +106,11 @@ class Line:
 
     def cut(self) -> None:
         self.path.unlink()
+        listener, accepting = self._ends[0], self._threads.pop(0)
+        _shut(listener)
+        accepting.join()
         for end in self._ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+            _shut(end)
         while self._threads:
             self._threads.pop().join()
         while self._ends:
@@ -125,8 +127,14 @@ class Line:
                 self._start(_copy, far, near)
 
     def _start(self, what: Callable[..., None], *args: socket.socket) -> None:
-        self._threads.append(threading.Thread(target=what, args=args))
-        self._threads[-1].start()
+        thread = threading.Thread(target=what, args=args)
+        thread.start()
+        self._threads.append(thread)
+
+
+def _shut(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)
 
 
 def _copy(one: socket.socket, other: socket.socket) -> None:
@@ -136,11 +144,7 @@ def _copy(one: socket.socket, other: socket.socket) -> None:
         other.shutdown(socket.SHUT_WR)
 
 
-# The Docker client leaves a socket half open where nobody answers; the collector closes it.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-async def test_a_run_whose_engine_goes_away_is_lost_and_what_is_left_of_it_removed_later(
-    rig: Rig, client: Any, workspace: Path
-) -> None:
+async def lose_and_find(rig: Rig, client: Any, workspace: Path) -> None:
     line = Line(Path("/tmp") / f"firetrial-{rig.mark}.sock")
     line.mend()
     far = DockerSandbox.connect(f"unix://{line.path}", os.environ["FIRETRIAL_TEST_IMAGE"])
@@ -158,6 +162,15 @@ async def test_a_run_whose_engine_goes_away_is_lost_and_what_is_left_of_it_remov
     assert await far.reap(set()) == []
     await far.aclose()
     await asyncio.to_thread(line.cut)
+
+
+# The Docker client leaves a socket half open where nobody answers, for the collector to close.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+async def test_a_run_whose_engine_goes_away_is_lost_and_what_is_left_of_it_removed_later(
+    rig: Rig, client: Any, workspace: Path
+) -> None:
+    await lose_and_find(rig, client, workspace)
+    await asyncio.sleep(0)
     gc.collect()
 
 
