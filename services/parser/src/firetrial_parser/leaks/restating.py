@@ -16,12 +16,12 @@ _ENDING = re.compile(r"(?:ations?|ions?|ings?|edly|ed|ies|ness|ment|ly|es|s|e)$"
 _UP = re.compile(
     r"(?i)\b(?:high\w*|better|best|more|(?<!at )most|larg\w+|great\w+|strong\w*|increas\w+|improv\w+"
     r"|ris(?:e|es|ing)|rose|gr[eo]w\w*|gain\w*|peak\w*|boost\w*|help\w*|exceed\w*|outperform\w*|beats?|surpass\w*|superior|amplif\w+"
-    r"|up|reach(?:es|ed)|benefit\w*|over-?\w*)\b"
+    r"|up|above|fast\w*|reach(?:es|ed)|benefit\w*|over-?\w*)\b"
 )
 _DOWN = re.compile(
     r"(?i)\b(?:low\w*|worse\w*|worst|less|fewe\w+|small\w*|weak\w*|decreas\w+|declin\w+|degrad\w+|drop\w*|fall\w*|fell"
     r"|reduc\w+|shrink\w*|los(?:e|es|s|ing)|lost|hurt\w*|harm\w*|halv\w+|fails?|failed|short|poor\w*|suffers?|costs?"
-    r"|down|under-?\w*|deteriorat\w+|inferior)\b"
+    r"|down|below|slow\w*|under-?\w*|deteriorat\w+|inferior)\b"
 )
 _NONE = re.compile(
     r"(?i)\b(?:not?|never|none|neither|nor|cannot|hardly|barely|little|same|equal\w*|unchanged|independent\w*|unaffected"
