@@ -36,13 +36,13 @@ def rubric_score(file: str, *, as_json: bool) -> None:
     FILE (or -), JSON or YAML, holds a tree with a score on each leaf, which is answered with its score; or
     {"passed_over_total": {"C1": [passed, total], …}}, which is answered with the conditions' grades.
     """
-    from firetrial_judge.rubric.document import load
     from firetrial_judge.rubric.graded import as_dict, score_document
+    from firetrial_kit.documents import load
 
     with refusals():
         data = read_bytes(file)
         try:
-            answer = score_document(load(data))
+            answer = score_document(load(data, "the rubric"))
         except FiretrialError as error:
             faults = [as_dict(fault) for fault in error.faults]
             click.echo(json.dumps({"score": None, "by_category": {}, "faults": faults}))
@@ -82,13 +82,13 @@ def rubric_grade(
 
     Several models, or one several times, decide each question by majority.
     """
-    from firetrial_judge.rubric.document import load
     from firetrial_judge.rubric.reading import read
     from firetrial_judge.rubric.report import as_dict, lines
     from firetrial_judge.rubric.submission import from_folder, from_tar
+    from firetrial_kit.documents import load
 
     with refusals():
-        rubric = read(load(read_bytes(rubric_file))).rubric
+        rubric = read(load(read_bytes(rubric_file), "the rubric")).rubric
         submission = from_folder(Path(place)) if Path(place).is_dir() else from_tar(read_bytes(place))
         asked = [endpoint(backend, name, base_url) for name in dict.fromkeys((model, *panel))]
         graded = asyncio.run(_graded(rubric, submission, asked, repeats))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from firetrial_judge.rubric.agreement import Compared
-from firetrial_judge.rubric.document import load
 from firetrial_judge.rubric.reading import read
 from firetrial_judge.rubric.scoring import Scores
+from firetrial_kit.documents import load
 from firetrial_kit.errors import Fault, check
 
 _MAX_FAULTS = 200
@@ -18,8 +18,8 @@ def compare(people: bytes, judge: bytes) -> Compared:
 
     Raises INVALID with every fault: a judge may leave questions out, but not answer others.
     """
-    reading = read(load(people))
-    document = load(judge)
+    reading = read(load(people, "the rubric"))
+    document = load(judge, "the rubric")
     listed = isinstance(document, dict) and isinstance(document.get("leaves"), list)
     scores = _listed(document["leaves"]) if listed else read(document).scores
     known = {node.id for node in reading.rubric.nodes}

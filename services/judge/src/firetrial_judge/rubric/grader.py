@@ -12,7 +12,6 @@ from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from firetrial.judge.v1 import rubric_pb2
 from firetrial_judge.judges import Spec
 from firetrial_judge.panel import polled
-from firetrial_judge.rubric.document import load
 from firetrial_judge.rubric.grade import LeafGrade, State, grade_id, totals
 from firetrial_judge.rubric.grading import RubricJudge, in_part, load_prompt
 from firetrial_judge.rubric.panel import INCOMPLETE, Seat, Turn, decided, panel_flags, panel_hash
@@ -23,6 +22,7 @@ from firetrial_judge.rubric.wire import fill, leaves_to_domain, usage_to_domain
 from firetrial_judge.spending import Purses
 from firetrial_kit.asking import Price, Spent
 from firetrial_kit.clock import Clock
+from firetrial_kit.documents import load
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.ids import sha256
 from firetrial_kit.models import ModelClient
@@ -78,7 +78,7 @@ class Grader:
         fits = [0 < len(rubric) <= MAX_RUBRIC, 0 < len(files) <= MAX_FILES]
         check("the request", [fault for fault, ok in zip(faults, fits, strict=True) if not ok])
         seats = self._seats(spec)
-        tree = await asyncio.to_thread(lambda: read(load(rubric)).rubric)
+        tree = await asyncio.to_thread(lambda: read(load(rubric, "the rubric")).rubric)
         work = _Work(tree, sha256(rubric), await asyncio.to_thread(from_tar, files))
         id_ = grade_id(work.submission.sha256, work.sha256, panel_hash(seats))
         seats = self._charged(seats, id_, spec.max_cost_usd)

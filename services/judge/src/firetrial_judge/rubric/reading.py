@@ -2,7 +2,8 @@
 
 Fields of a node: id; question (or requirements); weight, 1 by default; condition C1, C2 or C3; deliverables,
 some of paper, code and logs; category (or task_category); passing (or passing_answers) and answers;
-children (or sub_tasks). A graded tree has on its leaves a score from 0 to 1, passed, or an answer.
+settled_by, names of findings that fail it; children (or sub_tasks). Others, such as asks, are not read.
+A graded tree has on its leaves a score from 0 to 1, passed, or an answer.
 """
 
 from __future__ import annotations
@@ -134,6 +135,7 @@ class _Reader:
             deliverables=self._deliverables(raw, where) or (above.deliverables if above else ()),
             passing=passing,
             answers=answers,
+            settled_by=self._names(raw, where) or (above.settled_by if above else ()),
         )
         self._note_score(raw, node, where)
         return node
@@ -160,6 +162,14 @@ class _Reader:
         listed = given if isinstance(given, list) else [] if given is None else [given]
         found = (self._member(Deliverable, one, f"{where}, deliverables") for one in listed)
         return tuple(dict.fromkeys(one for one in found if one is not None))
+
+    def _names(self, raw: Raw, where: str) -> tuple[str, ...]:
+        given = raw.get("settled_by")
+        listed = given if isinstance(given, list) else [] if given is None else [given]
+        if any(not (isinstance(one, str) and one.isidentifier()) for one in listed):
+            self._fault(f"{where}, settled_by", given, "must be a list of names of findings")
+            return ()
+        return tuple(dict.fromkeys(listed))
 
     def _member(self, kind: type[E], given: Any, where: str) -> E | None:
         for member in kind:

@@ -33,6 +33,7 @@ class Node:
     `parent` is the parent's place in the tree, -1 for the root; `weight` counts among its siblings.
     `condition` and `deliverables` come from the nearest node above where a node names none itself; no
     deliverables means all. `answers` are all that can be given, `passing` those that pass; for leaves only.
+    `settled_by` names findings that fail a leaf without anyone being asked; a group hands them down.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Node:
     deliverables: tuple[Deliverable, ...] = ()
     passing: tuple[str, ...] = ("yes",)
     answers: tuple[str, ...] = ("yes", "no")
+    settled_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
