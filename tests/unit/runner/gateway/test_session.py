@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 import pytest
 
 from firetrial_runner.flood import Flow, Turnstile
-from firetrial_runner.gateway.faults import Kind, Refusal
-from firetrial_runner.gateway.session import Session
+from firetrial_runner.gateway.faults import Refusal
+from firetrial_runner.gateway.session import Session, always
 
 
 async def forget(text: str, told: dict[str, object]) -> None:
     """A trajectory that nobody reads."""
 
 
+def session(holds: Callable[[], bool]) -> Session:
+    return Session(forget, Turnstile(Flow(at_once=1, per_s=1, burst=1), lambda _: None), holds)
+
+
 async def test_who_is_let_in() -> None:
-    held = True
-    turnstile = Turnstile(Flow(at_once=1, per_s=1, burst=1), lambda _: None)
-    session = Session(forget, turnstile, lambda: held)
-    session.admit(session.token)
-    with pytest.raises(Refusal, match="run's own") as other:
-        session.admit("another")
+    mine = session(always)
+    mine.admit(mine.token)
+    with pytest.raises(Refusal, match="run's own"):
+        mine.admit("another")
+    await mine.close(1)
+    with pytest.raises(Refusal, match="lives as long as the run"):
+        mine.admit(mine.token)
+
+
+async def test_a_call_waits_until_the_run_is_the_runners_again() -> None:
     held = False
-    with pytest.raises(Refusal, match="lease is over") as lost:
-        session.admit(session.token)
+    mine = session(lambda: held)
+    waiting = asyncio.create_task(mine.held())
+    await asyncio.sleep(0.1)
+    assert not waiting.done()
     held = True
-    await session.close(1)
-    with pytest.raises(Refusal, match="lives as long as the run") as over:
-        session.admit(session.token)
-    assert [caught.value.kind for caught in (other, lost, over)] == [Kind.TOKEN, Kind.UPSTREAM, Kind.TOKEN]
+    await waiting
+    assert mine.waited_s >= 0.1, "which the run's time limit does not count"
+
+
+async def test_a_call_of_a_lost_run_does_not_wait_for_ever() -> None:
+    mine = session(lambda: False)
+    waiting = asyncio.create_task(mine.held())
+    await asyncio.sleep(0.01)
+    await mine.close(1)
+    with pytest.raises(Refusal, match="lives as long as the run"):
+        await waiting

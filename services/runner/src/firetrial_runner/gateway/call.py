@@ -65,6 +65,7 @@ class Calls:
         self, headers: Mapping[str, str], exchange: Exchange, in_hand: InHand, receive: Receive, send: Send
     ) -> None:
         self.session.admit(asking.token(headers))
+        await self.session.held()
         raw = await in_hand.read(receive)
         exchange.request_bytes = len(raw)
         exchange.request = self.shared.masker.mask_text(shortened(raw.decode(errors="replace")))

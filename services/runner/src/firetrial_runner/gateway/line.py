@@ -17,6 +17,8 @@ from firetrial_runner.gateway.upstream import Dialect, Upstream
 
 _CONNECT_S = 10.0
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 30.0
+POLL_S = 0.05
+"""Seconds between looks at whether the run is still this runner's."""
 _TOLD = 64 * 1024
 """Bytes of an error that are read."""
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
@@ -110,13 +112,14 @@ class Line:
     async def _enter(self, wait: Wait) -> Turn:
         with wait.clock():
             turn = await self._pace.enter()
+            while not (wait.holds() or wait.gone.is_set()):  # renewed soon, or the run is ended
+                self._pace.leave()
+                await asyncio.sleep(POLL_S)
+                turn = await self._pace.enter()
         wait.waited_s += turn.waited
         if wait.gone.is_set():
             self._pace.leave()
             raise GoneError
-        if not wait.holds():
-            self._pace.leave()
-            raise UpstreamError("the run's lease is over: its runner may not pay for it any more")
         wait.attempts += 1
         return turn
 

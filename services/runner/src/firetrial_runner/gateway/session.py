@@ -14,7 +14,7 @@ from typing import Protocol
 from firetrial_runner.flood import Room, Turnstile
 from firetrial_runner.gateway.exchange import Exchange, Tokens
 from firetrial_runner.gateway.faults import Kind, Refusal
-from firetrial_runner.gateway.line import UpstreamError
+from firetrial_runner.gateway.line import POLL_S, UpstreamError
 from firetrial_runner.run import ModelTrouble, RunUsage
 
 _TOLD = 200
@@ -22,6 +22,8 @@ _TOLD = 200
 
 ROOM = 288 * 1024 * 1024
 """Bytes that requests under way may take of the runner's memory."""
+
+_WHOSE = "the key must be the run's own, which lives as long as the run"
 
 Record = Callable[[str, dict[str, object]], Awaitable[None]]
 
@@ -64,11 +66,20 @@ class Session:
         self._down: dict[str, UpstreamError] = {}
 
     def admit(self, token: str) -> None:
-        """Raises Refusal for any token but the run's own, and for that too once the run is over or lost."""
+        """Raises Refusal for any token but the run's own, and for that one too once the run is over."""
         if not hmac.compare_digest(token.encode(), self.token.encode()) or not self._open:
-            raise Refusal(Kind.TOKEN, "the key must be the run's own, which lives as long as the run")
-        if not self.holds():
-            raise Refusal(Kind.UPSTREAM, "the run's lease is over: another attempt may be under way")
+            raise Refusal(Kind.TOKEN, _WHOSE)
+
+    async def held(self) -> None:
+        """Wait until the run is this runner's for certain: a lease that is over is renewed soon, or lost.
+
+        Raises Refusal once the run is over.
+        """
+        with self.waiting():
+            while not self.holds():
+                if not self._open:
+                    raise Refusal(Kind.TOKEN, _WHOSE)
+                await asyncio.sleep(POLL_S)
 
     @contextmanager
     def calling(self) -> Iterator[None]:
