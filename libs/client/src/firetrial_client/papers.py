@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -148,15 +147,24 @@ class PaperCalls(Caller):
                 lambda chunk: pb.SubmitTaskRequest(chunk=chunk),
             )
 
-    async def submit_header(self, header: pb.TaskHeader) -> pb.SubmitTaskResponse:
-        """Store a task without data of its own, all of which `header` says. Raises INVALID."""
-        return await self._upload(
-            "parser",
-            lambda channel: ParserServiceStub(channel).SubmitTask,
-            pb.SubmitTaskRequest(header=header),
-            io.BytesIO(),
-            lambda chunk: pb.SubmitTaskRequest(chunk=chunk),
-        )
+    async def submit_header(
+        self, header: pb.TaskHeader, data: Path | bytes | None = None
+    ) -> pb.SubmitTaskResponse:
+        """Store a task, all of which `header` and `data` say: a folder, or a tar as file or bytes.
+
+        Raises INVALID.
+        """
+        with opened(data, "data") as (body, size):
+            sized = pb.TaskHeader()
+            sized.CopyFrom(header)
+            sized.data_size = size
+            return await self._upload(
+                "parser",
+                lambda channel: ParserServiceStub(channel).SubmitTask,
+                pb.SubmitTaskRequest(header=sized),
+                body,
+                lambda chunk: pb.SubmitTaskRequest(chunk=chunk),
+            )
 
     async def get_task(self, task_id: str) -> Task:
         """The public part of the task. Raises NOT_FOUND."""

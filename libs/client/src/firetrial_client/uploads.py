@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -23,7 +23,7 @@ def opened(source: Path | bytes | None, field: str) -> Iterator[tuple[IO[bytes],
         yield io.BytesIO(source or b""), len(source or b"")
     elif source.is_dir():
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
-            _tar(source, spool)
+            pack(source, [source], spool)
             size = spool.tell()
             spool.seek(0)
             yield spool, size
@@ -37,11 +37,14 @@ def opened(source: Path | bytes | None, field: str) -> Iterator[tuple[IO[bytes],
             yield file, source.stat().st_size
 
 
-def _tar(folder: Path, to: IO[bytes]) -> None:
-    """The same files give the same bytes: sorted, without owners and times. Links are followed."""
+def pack(folder: Path, parts: Iterable[Path], to: IO[bytes]) -> None:
+    """A tar of what lies below `parts`, by its paths below `folder`; what Python compiled is left out.
+
+    The same files give the same bytes: sorted, without owners and times. Links are followed.
+    """
     with tarfile.open(fileobj=to, mode="w", format=tarfile.PAX_FORMAT, dereference=True) as tar:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
+        for path in sorted(path for part in parts for path in part.rglob("*")):
+            if path.is_file() and path.parent.name != "__pycache__":
                 tar.add(path, path.relative_to(folder).as_posix(), recursive=False, filter=_plain)
 
 

@@ -97,3 +97,17 @@ def test_all_of_it_as_json(answer: Any, blocked: str, world: World) -> None:
     assert answer("tasks", "list")[0]["leak_check"]["leaks"][0]["words"] == "Ada Byron"
     assert answer("tasks", "make", "p")["task"]["id"] == "made-1"
     assert json.dumps(answer("tasks", "show", blocked))
+
+
+def test_a_folder_is_submitted(firetrial: Call, world: World, tmp_path: Path) -> None:
+    (tmp_path / "task.json").write_text('{"slug": "mine", "question": "q?", "repository": {}}')
+    (tmp_path / "instruction.md").write_text("Do it.\n")
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "a.py").write_text("a = 1\n")
+    told = firetrial("tasks", "submit", str(tmp_path)).output
+    assert told.startswith("mine-")
+    header, upload = world.headers[-1], world.uploads[-1]
+    assert (header.instruction, header.data_size) == ("Do it.\n", len(upload))
+    assert header.HasField("repository")
+    assert b"source/a.py" in upload
+    firetrial("tasks", "submit", str(tmp_path / "none"), code=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from google.protobuf.json_format import ParseDict
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
@@ -56,6 +58,6 @@ def upload(files: dict[str, bytes] | None = None) -> bytes:
     return tarred(*(FILES if files is None else files).items())
 
 
-def header(data: bytes, told: dict[str, object] | None = None) -> pb.TaskHeader:
+def header(data: bytes, told: Mapping[str, object] | None = None) -> pb.TaskHeader:
     """The header before `data`."""
     return ParseDict({**(told or HEADER), "data_size": str(len(data))}, pb.TaskHeader())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 
@@ -18,6 +19,7 @@ from firetrial.parser.v1.task_pb2 import (
     TaskState,
     TaskVariant,
 )
+from firetrial_client import task_folders
 from firetrial_client.cli.app import App, answering
 from firetrial_client.cli.output import columns, fields, show_json, when, word
 from firetrial_client.cli.planning import Wanted, plan_options
@@ -103,6 +105,28 @@ def make(app: App, paper: str, *, leaf: str, replication: bool, wanted: Wanted) 
         click.echo("\n".join(filter(None, [answer.task.id, answer.experiment_id])))
         if answer.task.state == TASK_STATE_BLOCKED:
             click.echo("\n".join(["blocked:", *map(_leak, answer.task.leak_check.leaks)]), err=True)
+
+    asyncio.run(work())
+
+
+@tasks.command("submit")
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR")
+@plan_options
+@answering
+def submit_folder(app: App, folder: Path, *, wanted: Wanted) -> None:
+    """Hand in the task in DIR, of whatever kind; with agents, run them on it. Prints the ids."""
+    header = task_folders.read(folder)
+
+    async def work() -> None:
+        async with app.async_client() as client:
+            if not wanted.empty:
+                header.plan.CopyFrom(await wanted.plan(client))
+            with task_folders.packed(folder) as parts:
+                answer = await client.submit_header(header, parts)
+        if app.json:
+            show_json(answer)
+        else:
+            click.echo("\n".join(filter(None, [answer.task.id, answer.experiment_id])))
 
     asyncio.run(work())
 

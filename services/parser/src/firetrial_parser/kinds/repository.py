@@ -166,6 +166,10 @@ def content_faults(told: Repository, found: Contents) -> Iterator[Fault]:
     written = _written(told)
     yield from _each("source", written & found.source.keys(), "is written by a command: leave it out")
     yield from _clashes("source", found.source)
+    history = [path for path in found.source if ".git" in PurePosixPath(path).parts]
+    yield from _each(
+        "source", history[:1], "is of a repository's history, which may hold the answer: leave it out"
+    )
     yield from _sealed_faults(told, found)
 
 
