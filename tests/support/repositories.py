@@ -60,7 +60,11 @@ def made(*, apart: bool = True, **spec: Any) -> Made:
     data, test = _data(_VALIDATION), _data(_TEST)
     code = {"predict.py": _PREDICT, "score.py": _SCORE} if apart else {"evaluate.py": _WHOLE}
     files = {**{name: text.encode() for name, text in code.items()}, **data}
-    files |= {"model.py": BASELINE.encode(), "split.json": json.dumps(SPLIT).encode(), "lib/nets.py": b"N = 1\n"}
+    files |= {
+        "model.py": BASELINE.encode(),
+        "split.json": json.dumps(SPLIT).encode(),
+        "lib/nets.py": b"N = 1\n",
+    }
     commands: dict[str, Any] = {"validation_command": ["python3", "evaluate.py"]}
     sealed: dict[str, Any] = {"command": ["python3", "evaluate.py"]}
     if apart:

@@ -23,7 +23,8 @@ ADAPTERS = {
         "wire",
     },
     "judge": {
-        "archive", "calibrating", "grader", "handlers", "judging", "main", "servicer", "wire",
+        "archive", "by_kind", "calibrating", "grader", "handlers", "judging", "main", "sealing", "servicer",
+        "wire",
     },
     "analyzer": {"announce", "handlers", "main", "servicer", "wire"},
 }  # fmt: skip

@@ -21,6 +21,8 @@ from firetrial_judge.handlers import Handlers
 from firetrial_judge.judgement import Judge, JudgeConfig, Spent
 from firetrial_judge.judges import Judges
 from firetrial_judge.judging import Judging, Standing
+from firetrial_judge.kinds.by_kind import ByKind
+from firetrial_judge.kinds.sealing import SealedRun, Sealing
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_judge.servicer import JudgeServicer
@@ -101,7 +103,17 @@ class World:
             standing=standing,
         )
         self.servicer = JudgeServicer(judging, self.archive, self.judgements, self.runs)
-        self.consumer: Consumer = Handlers(judging, structlog.get_logger()).consumers(at_once)[0]
+        sealing = Sealing(
+            self.archive,
+            self.objects,
+            judging,
+            Records(self.state, "sealed", SealedRun),
+            self.bus,
+            self.clock,
+        )
+        kinds = ByKind(self.archive, judging, sealing)
+        self.consumers = Handlers(kinds, structlog.get_logger()).consumers(at_once)
+        self.consumer: Consumer = self.consumers[0]
 
     async def task(self, task_id: str = "noise-1", truth: str | None = TRUTH) -> None:
         """Store a task, with its ground truth unless that is None."""

@@ -48,13 +48,36 @@ class Archive:
         data = await self._objects.get(ref.uri, sha256=ref.sha256, max_size=_MAX_CONCLUSION)
         return data.decode("utf-8", "replace")
 
-    async def ground_truth(self, task_id: str) -> str:
-        """The task's ground truth. Raises PRECONDITION where the task has none."""
-        task = _parsed(await self._objects.get(f"runs/tasks/{task_id}/task.json"), task_pb2.Task())
-        if not task.has_truth or not task.HasField("truth"):
-            raise FiretrialError(Reason.PRECONDITION, f"task {task_id} has no ground truth to judge against")
+    async def task(self, task_id: str) -> task_pb2.Task:
+        """The public part of a task. Raises NOT_FOUND."""
+        return _parsed(await self._objects.get(f"runs/tasks/{task_id}/task.json"), task_pb2.Task())
+
+    async def secret(self, task: task_pb2.Task) -> task_pb2.GroundTruth:
+        """The secret part of a task. Raises PRECONDITION where it has none."""
+        if not task.HasField("truth"):
+            raise FiretrialError(Reason.PRECONDITION, f"task {task.id} has no ground truth to judge against")
         data = await self._objects.get(task.truth.uri, sha256=task.truth.sha256)
-        return _parsed(data, task_pb2.GroundTruth()).text
+        return _parsed(data, task_pb2.GroundTruth())
+
+    async def ground_truth(self, task_id: str) -> str:
+        """The findings of a task as prose. Raises PRECONDITION where the task has none."""
+        task = await self.task(task_id)
+        if not task.has_truth:
+            raise FiretrialError(Reason.PRECONDITION, f"task {task_id} has no ground truth to judge against")
+        return (await self.secret(task)).text
+
+    async def steps(self, run_id: str) -> bytes:
+        """The steps of a repository run as JSON lines; none where it made none."""
+        try:
+            return await self._objects.get(f"runs/runs/{run_id}/steps.jsonl")
+        except FiretrialError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            return b""
+
+    async def target(self, run_id: str, sha256: str) -> bytes:
+        """The text of a target file that a run handed in."""
+        return await self._objects.get(f"runs/runs/{run_id}/targets/{sha256}", sha256=sha256)
 
     async def find(self, id_: str) -> tuple[judgement_pb2.Judgement, ObjectRef] | None:
         """The judgement with this id, and where it lies."""

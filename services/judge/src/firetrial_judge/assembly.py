@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from firetrial_judge.archive import Archive
 from firetrial_judge.calibration.calibrating import Calibrating, CalibrationMetrics
 from firetrial_judge.calibration.drift import CalibrationRecord
 from firetrial_judge.config import JudgeSettings
 from firetrial_judge.judge import Judge
 from firetrial_judge.judges import Judges
+from firetrial_judge.judging import Judging
+from firetrial_judge.kinds.by_kind import ByKind
+from firetrial_judge.kinds.sealing import SealedRun, Sealing
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.offline import OfflineJudge
@@ -38,6 +42,13 @@ def _tiers(settings: JudgeSettings, objects: Objects) -> Iterator[Cache]:
     if settings.cache_dir:
         yield LocalTier(settings.cache_dir, settings.cache_bytes)
     yield StoreTier(objects, "results", "judge-cache")
+
+
+def by_kind(settings: JudgeSettings, parts: Parts, archive: Archive, judging: Judging) -> ByKind:
+    """What judges runs of each kind of task."""
+    records = Records(parts.state, "sealed", SealedRun)
+    sealing = Sealing(archive, parts.objects, judging, records, parts.bus, parts.clock, settings.test_pool)
+    return ByKind(archive, judging, sealing)
 
 
 def grader(

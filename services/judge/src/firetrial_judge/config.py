@@ -31,6 +31,8 @@ class JudgeSettings(Settings):
     model_at_once: int = Field(default=32, ge=1, le=1024)
     # Runs that are judged at the same time.
     judgements_at_once: int = Field(default=8, ge=1, le=256)
+    # The pool whose runners carry out sealed tests of repository runs. Empty: the pool of each run.
+    test_pool: str = Field(default="", pattern=r"^[a-z0-9-]{0,32}$")
     # {"model": {"prompt": 2.0, "completion": 8.0, "cached": 0.5}}, USD per million tokens. What is not here
     # has an unknown price.
     prices: Json[dict[str, PriceSetting]] = Field(default_factory=dict)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import structlog
 
 from firetrial.runner.v1 import events_pb2, run_pb2
-from firetrial_judge.judging import SERVICE, Judging
+from firetrial_judge.judging import SERVICE
+from firetrial_judge.kinds.by_kind import ByKind
+from firetrial_judge.kinds.sealing_wire import TestHandlers
 from firetrial_judge.wire import is_id
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Received
@@ -13,10 +15,11 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 
 
 class Handlers:
-    """One consumer: `run_finished` of the runner."""
+    """Two consumers: `run_finished` and `test_finished` of the runner."""
 
-    def __init__(self, judging: Judging, log: structlog.typing.FilteringBoundLogger) -> None:
-        self._judging = judging
+    def __init__(self, kinds: ByKind, log: structlog.typing.FilteringBoundLogger) -> None:
+        self._kinds = kinds
+        self._judging = kinds.judging
         self._log = log
 
     def consumers(self, at_once: int) -> tuple[Consumer, ...]:
@@ -30,6 +33,7 @@ class Handlers:
                 fail=self.run_not_judged,
                 concurrency=at_once,
             ),
+            TestHandlers(self._kinds.sealing, self._log).consumer(at_once),
         )
 
     async def run_finished(self, message: Received) -> None:
@@ -38,7 +42,7 @@ class Handlers:
         if event.run.outcome != run_pb2.OUTCOME_UNSPECIFIED:
             return
         check("the run", _faults(event.run))
-        await self._judging.run(event.run, event.slip)
+        await self._kinds.judge(event.run, event.slip)
 
     async def run_not_judged(self, message: Received, error: FiretrialError) -> None:
         """Announce that the run will not be judged; a message that names no run is only logged."""

@@ -79,6 +79,15 @@ class Judging:
         """
         return (await self._kept(await self._archive.run(run_id), config))[0]
 
+    async def keep(self, run: run_pb2.Run, slip: plan_pb2.Slip, judgement: judgement_pb2.Judgement) -> None:
+        """Keep a judgement of a run that another kind of judging made, and announce it as the run's own."""
+        ref = await self._archive.put(judgement)
+        await self._judgements.create(
+            judgement.id, JudgementRecord(judgement.id, run.id, ref, run.experiment_id)
+        )
+        await self._set(JudgedRun(run.id, judgement_id=judgement.id))
+        await self._announce(run, slip, judgement, ref)
+
     async def fail(self, run: run_pb2.Run, slip: plan_pb2.Slip, reason: str) -> None:
         """Record and announce that a run will not be judged."""
         await self._set(JudgedRun(run.id, reason=reason))

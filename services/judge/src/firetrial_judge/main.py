@@ -31,8 +31,7 @@ async def build(parts: Parts) -> Service:
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
     runs = Records(parts.state, "run", JudgedRun)
-    judges = Judges(unaided, models)
-    purses = Purses(Records(parts.state, "budget", Account), parts.clock)
+    judges, purses = Judges(unaided, models), Purses(Records(parts.state, "budget", Account), parts.clock)
     calibrating = assembly.calibrating(judges, parts)
     judging = Judging(
         judges=judges,
@@ -45,6 +44,7 @@ async def build(parts: Parts) -> Service:
         purses=purses,
         standing=calibrating.standing,
     )
+    kinds = assembly.by_kind(settings, parts, archive, judging)
     grader = assembly.grader(settings, parts, client, purses)
     servicer = JudgeServicer(judging, archive, judgements, runs, grader=grader, calibrating=calibrating)
     servicer.entailing = Entailing(judges, purses, metrics)
@@ -53,7 +53,7 @@ async def build(parts: Parts) -> Service:
         add = judge_service_pb2_grpc.add_JudgeServiceServicer_to_server
         server.add("firetrial.judge.v1.JudgeService", add, servicer)
 
-    return Service(SERVICE, register, Handlers(judging, parts.log).consumers(settings.judgements_at_once))
+    return Service(SERVICE, register, Handlers(kinds, parts.log).consumers(settings.judgements_at_once))
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""How runs of each kind of task become judgements: docs/adr/0009."""

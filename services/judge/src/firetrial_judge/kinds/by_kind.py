@@ -1,0 +1,27 @@
+"""Which way a finished run goes, by the kind of its task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from firetrial.parser.v1 import task_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial.runner.v1 import run_pb2
+from firetrial_judge.archive import Archive
+from firetrial_judge.judging import Judging
+from firetrial_judge.kinds.sealing import Sealing
+
+
+@dataclass(frozen=True, slots=True)
+class ByKind:
+    archive: Archive
+    judging: Judging
+    sealing: Sealing
+
+    async def judge(self, run: run_pb2.Run, slip: plan_pb2.Slip) -> None:
+        """Judge a run that has concluded, or begin to. Raises as the kind's own way does."""
+        task = await self.archive.task(run.task_id)
+        if task.kind == task_pb2.TASK_KIND_REPOSITORY:
+            await self.sealing.begin(run, slip, task)
+        else:
+            await self.judging.run(run, slip)

@@ -1,0 +1,204 @@
+"""Judging a repository run: its best validated step is laid out with the sealed test, run, and measured.
+
+    run_finished → tars in the bucket `sealed`, work in ft.work.test.<pool> → test_finished → judgement
+
+What lies in `sealed` is there as long as the test takes. Infrastructure's failure is tried again, and ends as
+JUDGE_FAILED; the agent's own, a test that breaks or tells nothing, is held at the baseline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from google.protobuf.message import Message
+
+from firetrial.parser.v1 import repository_pb2, task_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial.runner.v1 import events_pb2, run_pb2
+from firetrial_judge.archive import Archive
+from firetrial_judge.judging import SERVICE, Judging
+from firetrial_judge.kinds.improving import Step, best, result
+from firetrial_judge.kinds.laying_out_wire import LayingOut
+from firetrial_judge.kinds.repository_wire import (
+    VERSION,
+    judgement_of,
+    scale_to_domain,
+    steps_to_domain,
+    tested_to_domain,
+)
+from firetrial_kit import events
+from firetrial_kit.bus import Bus
+from firetrial_kit.clock import Clock
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.ids import digest
+from firetrial_kit.objects import ObjectRef, Objects
+from firetrial_kit.records import Records
+from firetrial_kit.references import ref_to_wire
+
+MAX_ATTEMPTS = 3
+_TEST_S = 600
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRun:
+    """A run whose test was asked for; its run and slip as they came, in hex. `over`: nothing is to follow."""
+
+    run_id: str
+    judgement_id: str
+    run: str
+    slip: str
+    files: ObjectRef
+    score_files: ObjectRef | None
+    attempt: int = 1
+    over: bool = False
+
+    @property
+    def refs(self) -> tuple[ObjectRef, ...]:
+        return (self.files, *((self.score_files,) if self.score_files else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Sealing:
+    """`pool` takes the tests; "" is the pool of each run."""
+
+    archive: Archive
+    objects: Objects
+    judging: Judging
+    records: Records[SealedRun]
+    bus: Bus
+    clock: Clock
+    pool: str = ""
+
+    async def begin(self, run: run_pb2.Run, slip: plan_pb2.Slip, task: task_pb2.Task) -> None:
+        """Ask for the test of a run, or judge it at once where it has nothing to be tested.
+
+        Done before, it is asked for or announced again. Raises PRECONDITION for a task that has no test.
+        """
+        scale = scale_to_domain(task.repository)
+        steps = await self._steps(run)
+        chosen = best(steps, scale)
+        test = await self._test(task)
+        id_ = f"j-{digest(VERSION, run.id, chosen.files if chosen else None, _parts(test), length=20)}"
+        known = await self.records.find(run.id)
+        kept = await self.archive.find(id_)
+        if kept is not None:
+            await self.judging.keep(run, slip, kept[0])
+            await self._forget(known)
+        elif chosen is None:
+            made = judgement_of(run, id_, result(scale, steps, None), self.clock.now())
+            await self.judging.keep(run, slip, made)
+        elif known is None or not known.over:
+            if known is None:
+                laying = LayingOut(self.archive, self.objects)
+                targets = await laying.targets(run.id, task.repository, chosen.files)
+                refs = await laying.put(id_, task.repository, test, targets)
+                known = await self._record(SealedRun(run.id, id_, _hex(run), _hex(slip), *refs))
+            await self._ask(known, run, task.repository, test)
+
+    async def tested(self, told: events_pb2.TestFinished) -> None:
+        """A test is over: judge the run by it, or ask for another where infrastructure failed it."""
+        known = await self.records.find(told.run_id)
+        if known is None or known.over or told.attempt != known.attempt:
+            return
+        run, slip = _parsed(known)
+        task = await self.archive.task(run.task_id)
+        if told.infra_failure:
+            await self._again(known, run, task, told.infra_failure)
+            return
+        scale = scale_to_domain(task.repository)
+        results = None
+        if told.HasField("results"):
+            results = await self.objects.get(told.results.uri, sha256=told.results.sha256)
+        apart = bool((await self._test(task)).score_command)
+        tested = tested_to_domain(told, results, scale, apart=apart)
+        found = result(scale, await self._steps(run), tested)
+        await self.judging.keep(run, slip, judgement_of(run, known.judgement_id, found, self.clock.now()))
+        await self._forget(known)
+
+    async def give_up(self, run_id: str, why: str) -> None:
+        """A run whose test was asked for will not be judged; nothing where none was."""
+        known = await self.records.find(run_id)
+        if known is not None and not known.over:
+            run, slip = _parsed(known)
+            await self.judging.fail(run, slip, why)
+            await self._forget(known)
+
+    async def _again(self, known: SealedRun, run: run_pb2.Run, task: task_pb2.Task, why: str) -> None:
+        if known.attempt >= MAX_ATTEMPTS:
+            await self.give_up(known.run_id, f"its test was lost {known.attempt} times, at last: {why}")
+            return
+        mine = known.attempt
+
+        def change(record: SealedRun) -> SealedRun | None:
+            return replace(record, attempt=mine + 1) if record.attempt == mine else None
+
+        await self._ask(
+            await self.records.change(known.run_id, change), run, task.repository, await self._test(task)
+        )
+
+    async def _record(self, record: SealedRun) -> SealedRun:
+        """The record as it is kept: another process may have been faster with the same."""
+        await self.records.create(record.run_id, record)
+        return await self.records.get(record.run_id)
+
+    async def _steps(self, run: run_pb2.Run) -> list[Step]:
+        return steps_to_domain(await self.archive.steps(run.id))
+
+    async def _test(self, task: task_pb2.Task) -> repository_pb2.SealedTest:
+        secret = await self.archive.secret(task)
+        if not secret.HasField("test"):
+            raise FiretrialError(Reason.PRECONDITION, f"task {task.id} has no sealed test to be judged by")
+        return secret.test
+
+    async def _ask(
+        self,
+        known: SealedRun,
+        run: run_pb2.Run,
+        spec: repository_pb2.RepositorySpec,
+        test: repository_pb2.SealedTest,
+    ) -> None:
+        limits = plan_pb2.Limits()
+        limits.CopyFrom(run.limits)
+        time = test.time if test.HasField("time") else spec.step_time
+        limits.wall_time.FromSeconds(_TEST_S)
+        if time.ToNanoseconds() > 0:
+            limits.wall_time.CopyFrom(time)
+        wanted = events_pb2.TestRequested(
+            run_id=run.id,
+            files=ref_to_wire(known.files),
+            command=test.command,
+            results_file=test.results_file,
+            limits=limits,
+            environment=spec.environment,
+            attempt=known.attempt,
+            score_command=test.score_command,
+            score_files=ref_to_wire(known.score_files) if known.score_files else None,
+            outputs=test.outputs,
+        )
+        pool = self.pool or run.pool or "default"
+        await self.bus.publish(
+            events.work(SERVICE, "test", pool, run.id, wanted, clock=self.clock, attempt=known.attempt)
+        )
+
+    async def _forget(self, known: SealedRun | None) -> None:
+        """Remove what was laid out; the record stays, so that what comes late is known to be late."""
+        if known is None:
+            return
+        for ref in known.refs:
+            await self.objects.delete(ref.uri)
+        await self.records.change(known.run_id, lambda record: replace(record, over=True))
+
+
+def _parts(test: repository_pb2.SealedTest) -> list[object]:
+    """What makes one test another."""
+    commands = [list(test.command), list(test.score_command), list(test.outputs), test.results_file]
+    return [test.files.sha256, test.score_files.sha256, *commands]
+
+
+def _hex(message: Message) -> str:
+    return message.SerializeToString(deterministic=True).hex()
+
+
+def _parsed(known: SealedRun) -> tuple[run_pb2.Run, plan_pb2.Slip]:
+    run = run_pb2.Run.FromString(bytes.fromhex(known.run))
+    return run, plan_pb2.Slip.FromString(bytes.fromhex(known.slip))
