@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from firetrial_parser import headings
 from firetrial_parser.headings import Number, follows, is_named, longest_chain, numbered
 
 
@@ -60,3 +61,31 @@ def test_chain_is_a_chain(numbers: list[int]) -> None:
     chain = sorted(longest_chain(given_numbers))
     for before, after in zip([None, *chain], chain, strict=False):
         assert follows(None if before is None else given_numbers[before].parts, given_numbers[after].parts)
+
+
+def test_what_follows_the_paper_proper() -> None:
+    def beyond(*titles: str) -> list[str]:
+        marks = headings.supplementary([(title, 1) for title in titles])
+        return [title for title, mark in zip(titles, marks, strict=True) if mark]
+
+    assert beyond("1 Introduction", "References", "A Proofs", "A.1 More", "B Data") == [
+        "A Proofs",
+        "A.1 More",
+        "B Data",
+    ]
+    assert beyond("Introduction", "Appendix", "Tables", "References") == ["Appendix", "Tables"]
+    assert beyond("Main", "Supplementary Material", "Notes") == ["Supplementary Material", "Notes"]
+    assert beyond("I Introduction", "II Method", "A Data", "III Results", "References") == []
+    assert beyond("A Tale of Two Methods", "1 Introduction") == []
+
+
+def test_the_bibliography_by_any_number() -> None:
+    assert all(map(headings.is_bibliography, ("References", "7. REFERENCES", "Bibliography")))
+    assert not headings.is_bibliography("References to others")
+
+
+def test_a_number_in_a_title_is_no_part_of_its_number() -> None:
+    found = headings.numbered("G.1 10 Total Retrieved Documents")
+    assert found is not None
+    assert (found.parts, found.title) == (("G", "1"), "10 Total Retrieved Documents")
+    assert headings.numbered("3 10 Documents") is None

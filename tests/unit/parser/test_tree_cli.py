@@ -43,7 +43,8 @@ def test_parse_as_json(study: str) -> None:
     assert done.exit_code == 0
     told = json.loads(done.stdout)
     assert list(told) == [
-        "paper", "sections", "captions", "tree", "faults", "extraction", "grounding", "refused", "usage",
+        "paper", "sections", "captions", "tables", "references", "tree", "faults", "extraction", "grounding",
+        "refused", "usage",
     ]  # fmt: skip
     assert told["paper"]["title"].startswith("How heating time")
     assert told["sections"][0] == {"title": "Abstract", "level": 1, "page": 0}

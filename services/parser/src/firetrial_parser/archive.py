@@ -18,7 +18,12 @@ from firetrial_parser.wire import tree_to_domain, tree_to_wire
 
 JSON = "application/json"
 TAR = "application/x-tar"
-MEDIA_TYPES = {".pdf": "application/pdf", ".md": "text/markdown", ".markdown": "text/markdown"}
+MEDIA_TYPES = {
+    ".pdf": "application/pdf", ".html": "text/html", ".htm": "text/html", ".xhtml": "application/xhtml+xml",
+    ".tex": "text/x-tex", ".zip": "application/zip", ".tar": "application/x-tar", ".gz": "application/gzip",
+    ".tgz": "application/gzip", ".md": "text/markdown", ".markdown": "text/markdown",
+    ".json": "application/json",
+}  # fmt: skip
 
 
 class Archive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from pathlib import PurePath
 
@@ -24,8 +25,10 @@ ENDINGS: dict[str, Format] = {
     ".text": "text",
     ".json": "tree",
 }
-# Archives of LaTeX sources, as arXiv hands them out; their names may have no ending at all.
-PACKED = frozenset({"", ".zip", ".tar", ".gz", ".tgz"})
+# Archives of LaTeX sources; as arXiv hands them out, they are named for the paper's id.
+PACKED = (".zip", ".tar", ".tar.gz", ".tgz", ".gz")
+TAKEN = f"must end in {', '.join([*ENDINGS, *PACKED])}, or be an arXiv id"
+_ARXIV_ID = re.compile(r"(?:arXiv-)?\d{4}\.\d{4,5}(?:v\d{1,3})?")
 _ZIP, _GZIP = b"PK\x03\x04", b"\x1f\x8b"
 _TAR = (257, b"ustar")  # where a tar says that it is one
 _FOREIGN = {
@@ -51,26 +54,31 @@ def check_size(size: int, limit: int = MAX_BYTES) -> None:
         raise FiretrialError(Reason.TOO_LARGE, f"the paper is too large: {fault}", faults=[fault])
 
 
+def takes(filename: str) -> bool:
+    """Whether a file of this name can be a paper."""
+    name = filename.lower()
+    return name.endswith((*ENDINGS, *PACKED)) or _ARXIV_ID.fullmatch(PurePath(filename).name) is not None
+
+
 def format_of(filename: str, data: bytes) -> Format:
     """The format by the bytes and then by the name's ending. Raises INVALID where the two do not fit."""
     ending = PurePath(filename).suffix.lower()
     by_name = ENDINGS.get(ending)
-    if b"%PDF-" in data[:1024]:
+    packed = packing(data)
+    if packed is None and b"%PDF-" in data[:1024]:
         return "pdf"
     if by_name == "pdf":
         raise refuse(
             "file", filename, "is no PDF (it does not begin with %PDF-); give the PDF or another ending"
         )
-    packed = packing(data)
-    if packed is not None and ending in PACKED:
+    if packed is not None and by_name in {None, "latex"}:
         return "latex"
     kind = packed or next((kind for magic, kind in _FOREIGN.items() if data.startswith(magic)), None)
     if kind is not None:
         cure = "unpack it and give the paper itself, or its LaTeX source as .tar.gz or .zip"
         raise refuse("file", f"{filename}: {kind}", cure)
     if by_name is None:
-        endings = ", ".join([*ENDINGS, *sorted(PACKED - {""})])
-        raise refuse("filename", filename, f"must end in {endings}, and be what it says")
+        raise refuse("filename", filename, f"{TAKEN}, and be what it says")
     return by_name
 
 

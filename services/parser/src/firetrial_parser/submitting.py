@@ -6,14 +6,14 @@ import asyncio
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.records import Records
 from firetrial_parser import source as sources
 from firetrial_parser.announcing import Announcer
-from firetrial_parser.intake import ENDINGS, check_size
+from firetrial_parser.intake import TAKEN, check_size, takes
 from firetrial_parser.kinds.keeping_wire import repository_faults, taken_apart
 from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
@@ -116,8 +116,8 @@ class Submitting:
 
 
 def _paper_faults(header: pb.PaperHeader) -> Iterator[Fault]:
-    if PurePath(header.filename).suffix.lower() not in ENDINGS:
-        yield Fault("header.filename", header.filename, f"must end in {', '.join(ENDINGS)}")
+    if not takes(header.filename):
+        yield Fault("header.filename", header.filename, TAKEN)
     if len(header.filename) > 255:
         yield Fault("header.filename", header.filename[:80], "at most 255 characters")
     if header.request_id and not _REQUEST_ID.fullmatch(header.request_id):

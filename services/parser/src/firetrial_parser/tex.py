@@ -14,7 +14,7 @@ _NAME = re.compile(r"(?:[A-Za-z@]+|.)?", re.DOTALL)
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _BRACKET = re.compile(r"\\.|[{}\]]", re.DOTALL)
 _SPACE = re.compile(r"\s*\[[^\[\]]{0,40}\]")  # after a line break
-_OPTIONAL = 500  # characters of an argument in square brackets
+_OPTIONAL = 300  # characters of an argument in square brackets
 
 
 def argument(source: str, at: int) -> tuple[str, int]:
@@ -113,7 +113,9 @@ def _after_hidden(word: str, source: str, at: int) -> str:
 
 def _hidden(word: str, source: str, at: int) -> int:
     for _ in range(2):
-        at = optional(source, at)[1]
+        found, at = optional(source, at)
+        if found is None:
+            break
     for _ in range(HIDDEN[word]):
         at = argument(source, at)[1]
         at = optional(source, at)[1] if word in {"multirow", "parbox", "raisebox"} else at

@@ -95,6 +95,8 @@ def _report(grown: Grown, model: str, bill: Bill) -> dict[str, Any]:
         "captions": [
             {"label": c.label, "kind": c.kind, "page": c.page, "text": c.text} for c in document.captions
         ],
+        "tables": [asdict(table) for table in document.tables],
+        "references": list(document.references),
         "tree": tree.root.to_json(),
         "faults": _faults(grown.faults),
         "extraction": tree.extraction,

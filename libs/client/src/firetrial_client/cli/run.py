@@ -28,7 +28,7 @@ _FILES = {"html": "report.html", "json": "report.json", "md": "report.md"}
 
 
 @click.command()
-@click.option("--paper", type=click.Path(path_type=Path), help="A paper: PDF, Markdown or text.")
+@click.option("--paper", type=click.Path(path_type=Path), help="A paper: PDF, HTML, LaTeX, Markdown or text.")
 @click.option("--task", "tasks", multiple=True, metavar="ID", help="A task that exists; may be repeated.")
 @plan_options
 @click.option("--detach", is_flag=True, help="Start it and return; `firetrial watch` follows it.")

@@ -37,7 +37,7 @@ def _told(app: App, answer: Message, *ids: str) -> None:
 @plan_options
 @answering
 def submit_paper(app: App, paper: Path, wanted: Wanted) -> None:
-    """Hand in a PAPER: PDF, Markdown or text.
+    """Hand in a PAPER: PDF, HTML, LaTeX, Markdown or text.
 
     With agents, runs follow by themselves; without, it is only parsed. Prints the paper's id and, with
     agents, the experiment's.
