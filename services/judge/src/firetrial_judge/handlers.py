@@ -7,7 +7,7 @@ import structlog
 from firetrial.runner.v1 import events_pb2, run_pb2
 from firetrial_judge.judging import SERVICE
 from firetrial_judge.kinds.by_kind import ByKind
-from firetrial_judge.kinds.sealing_wire import TestHandlers
+from firetrial_judge.kinds.sealing_wire import TrialHandlers
 from firetrial_judge.wire import is_id
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Received
@@ -33,7 +33,7 @@ class Handlers:
                 fail=self.run_not_judged,
                 concurrency=at_once,
             ),
-            TestHandlers(self._kinds.sealing, self._log).consumer(at_once),
+            TrialHandlers(self._kinds.sealing, self._log).consumer(at_once),
         )
 
     async def run_finished(self, message: Received) -> None:

@@ -13,7 +13,7 @@ from firetrial_runner.experiment import Experiment
 from firetrial_runner.gateway.account import Account
 from firetrial_runner.gating.gate import Proposal
 from firetrial_runner.gpus.offers import Offers
-from firetrial_runner.kinds.sealed import TestRecord
+from firetrial_runner.kinds.sealed import TrialRecord
 from firetrial_runner.run import Run
 from firetrial_runner.turns import Turns
 
@@ -38,7 +38,7 @@ class Books:
         self.offers: Records[Offers] = Records(state, "offers", Offers)
         self.turns: Records[Turns] = Records(state, "turns", Turns)
         self.proposals: Records[Proposal] = Records(state, "proposal", Proposal)
-        self.tests: Records[TestRecord] = Records(state, "test", TestRecord)
+        self.tests: Records[TrialRecord] = Records(state, "test", TrialRecord)
         self.runs: Records[RunRecord] = Records(state, "run", RunRecord)
 
     async def change_run(self, run_id: str, change: Callable[[Run], Run | None]) -> RunRecord:

@@ -63,7 +63,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TrialEnd:
     """How a sealed test ended. `why_not` says what is wrong with it, "" for nothing; `value` is measured."""
 
     value: float | None
@@ -95,7 +95,7 @@ def best(steps: Sequence[Step], scale: Scale) -> Step | None:
     return [step for value, step in valid if value == goal][-1]
 
 
-def result(scale: Scale, steps: Sequence[Step], tested: Tested | None) -> Result:
+def result(scale: Scale, steps: Sequence[Step], tested: TrialEnd | None) -> Result:
     """What a run comes to. `tested` is the test of its best step; None where no step is valid.
 
     The baseline of the test must be known.
@@ -121,7 +121,7 @@ def result(scale: Scale, steps: Sequence[Step], tested: Tested | None) -> Result
     )
 
 
-def _no_credit(chosen: Step | None, tested: Tested | None) -> str:
+def _no_credit(chosen: Step | None, tested: TrialEnd | None) -> str:
     if chosen is None:
         return "no valid step"
     if tested is None:

@@ -11,7 +11,7 @@ from google.protobuf.json_format import Parse, ParseError
 from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import repository_pb2
 from firetrial.runner.v1 import events_pb2, run_pb2, steps_pb2
-from firetrial_judge.kinds.improving import MEASURE, Result, Scale, Step, Tested
+from firetrial_judge.kinds.improving import MEASURE, Result, Scale, Step, TrialEnd
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import digest
 from firetrial_kit.improvement import Direction
@@ -68,7 +68,7 @@ def _step(told: steps_pb2.RepositoryStep) -> Step:
 
 def tested_to_domain(
     told: events_pb2.TestFinished, results: bytes | None, scale: Scale, *, apart: bool
-) -> Tested:
+) -> TrialEnd:
     """How a test ended, with what its results say.
 
     Where code of the agent runs in one process with what scores (not `apart`), whatever was found there makes
@@ -77,12 +77,12 @@ def tested_to_domain(
     findings = tuple(told.findings)
     end = told.exit
     if end.termination != run_pb2.TERMINATION_EXITED or end.WhichOneof("status") != "code" or end.code:
-        return Tested(None, f"the test failed: {_how(end)}", findings)
+        return TrialEnd(None, f"the test failed: {_how(end)}", findings)
     if results is None:
-        return Tested(None, "the test left no results", findings)
+        return TrialEnd(None, "the test left no results", findings)
     if findings and not apart:
-        return Tested(None, f"constraint violated: {findings[0]}", findings)
-    return Tested(scale.of(results), "", findings)
+        return TrialEnd(None, f"constraint violated: {findings[0]}", findings)
+    return TrialEnd(scale.of(results), "", findings)
 
 
 def _how(end: run_pb2.Exit) -> str:

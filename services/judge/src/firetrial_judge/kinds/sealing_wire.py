@@ -13,10 +13,8 @@ from firetrial_kit.bus import Consumer, Received
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 
 
-class TestHandlers:
+class TrialHandlers:
     """One consumer: `test_finished` of the runner."""
-
-    __test__ = False
 
     def __init__(self, sealing: Sealing, log: structlog.typing.FilteringBoundLogger) -> None:
         self._sealing, self._log = sealing, log

@@ -32,7 +32,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class TrialEnd:
     """What came of it; `infra_failure` says why nothing did, where that is nobody's fault but ours."""
 
     end: End | None = None
@@ -43,12 +43,10 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True)
-class TestRecord:
+class TrialRecord:
     """An attempt at a test: who has it in hand until when, and what came of it once it is over."""
-
-    __test__ = False
 
     id: str
     holder: str = ""
     until: datetime | None = None
-    tested: Tested | None = None
+    tested: TrialEnd | None = None

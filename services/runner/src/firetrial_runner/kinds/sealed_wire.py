@@ -19,8 +19,8 @@ from firetrial_runner.archive import is_plain
 from firetrial_runner.execution import Execution
 from firetrial_runner.experiment import is_id
 from firetrial_runner.kinds.repository_wire import exit_to_wire
-from firetrial_runner.kinds.sealed import Tested, Wanted
-from firetrial_runner.kinds.tester import Tester
+from firetrial_runner.kinds.sealed import TrialEnd, Wanted
+from firetrial_runner.kinds.trials import Trials
 from firetrial_runner.records import Books
 from firetrial_runner.wire import limits_to_domain
 
@@ -32,9 +32,9 @@ class SealedTests:
     """One consumer, of the work that judges ask a pool for."""
 
     def __init__(
-        self, tester: Tester, bus: Bus, clock: Clock, log: structlog.typing.FilteringBoundLogger
+        self, trials: Trials, bus: Bus, clock: Clock, log: structlog.typing.FilteringBoundLogger
     ) -> None:
-        self._tester, self._bus, self._clock, self._log = tester, bus, clock, log
+        self._trials, self._bus, self._clock, self._log = trials, bus, clock, log
 
     def consumers(self, pool: str, at_once: int) -> list[Consumer]:
         """The durable consumer; none where this runner tests nothing."""
@@ -48,7 +48,7 @@ class SealedTests:
         event = message.parse(events_pb2.TestRequested)
         check("the test", _faults(event))
         try:
-            tested = await self._tester.carry_out(_to_domain(event))
+            tested = await self._trials.carry_out(_to_domain(event))
         except FiretrialError as error:
             # Waiting is no failure, however often the message comes.
             if error.retry_after is None or message.delivered < _COMES:
@@ -68,9 +68,9 @@ class SealedTests:
         if not is_id(event.run_id) or event.attempt < 1:
             self._log.error("message dropped", subject=message.subject, error=error.message)
             return
-        await self._tell(event, await self._tester.give_up(_to_domain(event), error.message))
+        await self._tell(event, await self._trials.give_up(_to_domain(event), error.message))
 
-    async def _tell(self, event: events_pb2.TestRequested, tested: Tested) -> None:
+    async def _tell(self, event: events_pb2.TestRequested, tested: TrialEnd) -> None:
         told = _to_wire(event, tested)
         await self._bus.publish(
             events.fact(
@@ -90,7 +90,7 @@ def sealed_tests(
     execution: Execution, books: Books, bus: Bus, ttl_s: float, log: structlog.typing.FilteringBoundLogger
 ) -> SealedTests:
     """Those of a runner, by what its runs are made with."""
-    tester = Tester(
+    trials = Trials(
         execution.sandbox,
         execution.metrics.sandbox,
         books.tests,
@@ -102,7 +102,7 @@ def sealed_tests(
         ttl_s,
         execution.default,
     )
-    return SealedTests(tester, bus, execution.clock, log)
+    return SealedTests(trials, bus, execution.clock, log)
 
 
 def _to_domain(event: events_pb2.TestRequested) -> Wanted:
@@ -120,7 +120,7 @@ def _to_domain(event: events_pb2.TestRequested) -> Wanted:
     )
 
 
-def _to_wire(event: events_pb2.TestRequested, tested: Tested) -> events_pb2.TestFinished:
+def _to_wire(event: events_pb2.TestRequested, tested: TrialEnd) -> events_pb2.TestFinished:
     return events_pb2.TestFinished(
         run_id=event.run_id,
         attempt=event.attempt,

@@ -19,7 +19,7 @@ from firetrial_runner import archive, keys, workspace
 from firetrial_runner.allowance import Allowance
 from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.kinds.proving import LostError, Place, Proof, Proved, Stage, prove
-from firetrial_runner.kinds.sealed import Tested, TestRecord, Wanted
+from firetrial_runner.kinds.sealed import TrialEnd, TrialRecord, Wanted
 from firetrial_runner.metrics import SandboxMetrics
 from firetrial_runner.needs import Needs
 from firetrial_runner.run import MAX_REASON, End
@@ -29,12 +29,12 @@ _BUSY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Tester:
+class Trials:
     """`holder` is this runner, whose grip on a test lasts `ttl_s` from each renewal."""
 
     sandbox: Sandbox
     metrics: SandboxMetrics
-    records: Records[TestRecord]
+    records: Records[TrialRecord]
     objects: Objects
     needs: Needs
     clock: Clock
@@ -47,7 +47,7 @@ class Tester:
     def gpus(self) -> Gpus:
         return self.needs.gpus
 
-    async def carry_out(self, wanted: Wanted) -> Tested:
+    async def carry_out(self, wanted: Wanted) -> TrialEnd:
         """What came of the test; run now, unless it has been. Infrastructure's failures are told, not raised.
 
         Raises UNAVAILABLE while another has it in hand, or while the GPUs that it needs are in use.
@@ -68,16 +68,16 @@ class Tester:
             self.gpus.release(wanted.id)
         return await self._end(wanted.id, tested)
 
-    async def give_up(self, wanted: Wanted, why: str) -> Tested:
+    async def give_up(self, wanted: Wanted, why: str) -> TrialEnd:
         """It will not be run: told as infrastructure's failure, unless something came of it before."""
-        await self.records.create(wanted.id, TestRecord(wanted.id))
-        return await self._end(wanted.id, Tested(infra_failure=why[:MAX_REASON]))
+        await self.records.create(wanted.id, TrialRecord(wanted.id))
+        return await self._end(wanted.id, TrialEnd(infra_failure=why[:MAX_REASON]))
 
-    async def _claim(self, id_: str) -> TestRecord:
+    async def _claim(self, id_: str) -> TrialRecord:
         now = self.clock.now()
-        mine = TestRecord(id_, self.holder, now + timedelta(seconds=self.ttl_s))
+        mine = TrialRecord(id_, self.holder, now + timedelta(seconds=self.ttl_s))
 
-        def claim(record: TestRecord) -> TestRecord | None:
+        def claim(record: TrialRecord) -> TrialRecord | None:
             if record.tested is not None or (record.until is not None and record.until > now):
                 return None
             return mine
@@ -91,16 +91,16 @@ class Tester:
         return found
 
     async def _release(self, id_: str) -> None:
-        def release(record: TestRecord) -> TestRecord | None:
+        def release(record: TrialRecord) -> TrialRecord | None:
             mine = record.holder == self.holder and record.tested is None
             return replace(record, until=None) if mine else None
 
         await self.records.change(id_, release)
 
-    async def _end(self, id_: str, tested: Tested) -> Tested:
+    async def _end(self, id_: str, tested: TrialEnd) -> TrialEnd:
         """The first end stands, whoever brings another."""
 
-        def end(record: TestRecord) -> TestRecord | None:
+        def end(record: TrialRecord) -> TrialRecord | None:
             return None if record.tested else replace(record, tested=tested, until=None)
 
         found = (await self.records.change(id_, end)).tested
@@ -122,23 +122,23 @@ class Tester:
             await asyncio.sleep(self.ttl_s / 3)
             until = self.clock.now() + timedelta(seconds=self.ttl_s)
 
-            def renew(record: TestRecord, until: datetime = until) -> TestRecord | None:
+            def renew(record: TrialRecord, until: datetime = until) -> TrialRecord | None:
                 mine = record.holder == self.holder and record.tested is None
                 return replace(record, until=until) if mine else None
 
             await self.records.change(id_, renew)
 
-    async def _outcome(self, wanted: Wanted) -> Tested:
+    async def _outcome(self, wanted: Wanted) -> TrialEnd:
         folder = self.work_dir / f"test-{digest(wanted.id, length=20)}.{self.holder}"
         try:
             proved = await self._prove(wanted, folder)
             return await self._stored(wanted, proved)
         except (LostError, SandboxError, OSError) as error:
-            return Tested(infra_failure=(str(error) or "the sandbox was lost")[:MAX_REASON])
+            return TrialEnd(infra_failure=(str(error) or "the sandbox was lost")[:MAX_REASON])
         except FiretrialError as error:
             if error.retryable:
                 raise
-            return Tested(infra_failure=error.message[:MAX_REASON])
+            return TrialEnd(infra_failure=error.message[:MAX_REASON])
         finally:
             await asyncio.shield(asyncio.to_thread(workspace.remove, folder))
 
@@ -174,13 +174,13 @@ class Tester:
         verified(ref.uri, b"", found.hexdigest(), ref.sha256)
         return Stage(command, lambda folder: archive.unpack(tar, folder, archive.DATA))
 
-    async def _stored(self, wanted: Wanted, proved: Proved) -> Tested:
+    async def _stored(self, wanted: Wanted, proved: Proved) -> TrialEnd:
         end = End(proved.end.termination, proved.end.code, proved.end.signal, proved.end.detail)
         results = None
         if proved.results is not None:
             results = await self._put(wanted, "results.json", proved.results, "application/json")
         output = await self._put(wanted, "output.txt", proved.output, "text/plain")
-        return Tested(end, results, output, proved.findings)
+        return TrialEnd(end, results, output, proved.findings)
 
     async def _put(self, wanted: Wanted, name: str, data: bytes, media_type: str) -> ObjectRef:
         key = keys.of_run(wanted.run_id, f"test/{wanted.attempt}/{name}")
