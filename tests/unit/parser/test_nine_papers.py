@@ -118,6 +118,7 @@ def test_columns_hyphens_and_ligatures(shared: Path) -> None:
 def test_what_stands_apart(shared: Path) -> None:
     document = read(shared / "firebench" / "papers" / "llms_lack_self_correction.pdf")
     assert (document.venue, document.year, document.arxiv_id) == ("ICLR", 2024, "2310.01798")
+    assert document.authors[3:5] == ("Huaixiu Steven Zheng", "Adams Wei Yu")  # only raised marks part them
     assert [s.title[:1] for s in document.sections if s.supplementary] == ["A"]
     assert "Published as a conference paper" not in document.text  # furniture
     assert len(document.references) == 41

@@ -47,12 +47,17 @@ def is_name(text: str) -> bool:
 def authors(front: Sequence[Block]) -> tuple[str, ...]:
     """The names in the front matter, from left to right and from top to bottom."""
     names: list[str] = []
-    lines = [(block.page, -round(line.y), line.x0, line.text) for block in front for line in block.lines]
-    for *_, text in sorted(lines):
-        for part in re.split(r",|;|&|\band\b|\s{2,}|[∗*†‡§¶♦♢]", text):
-            name = re.sub(r"[\d^∗*†‡§¶]+", "", part).strip(" .")
-            if is_name(name):
-                names += _apart(name)
+    lines = sorted(
+        (block.page, -round(line.y), line.x0, line.text, line.parts)
+        for block in front
+        for line in block.lines
+    )
+    for *_, text, marked in lines:
+        for part in marked or (text,):
+            for piece in re.split(r",|;|&|\band\b|\s{2,}|[∗*†‡§¶♦♢]", part):
+                name = re.sub(r"[\d^∗*†‡§¶]+", "", piece).strip(" .")
+                if is_name(name):
+                    names += [name] if marked else _apart(name)
     return tuple(dict.fromkeys(names))
 
 

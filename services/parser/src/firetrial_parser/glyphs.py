@@ -21,6 +21,8 @@ LIGATURES = str.maketrans(
 )
 ACCENTS = {"¨": "\u0308", "´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "ˇ": "\u030c", "˚": "\u030a"}
 
+_MARK = "\x1f"  # where a raised mark was left out
+
 # In units of the font size.
 SAME_LINE_SHIFT = 0.6  # scripts and fractions sit this far off the base line at most
 WIDE_GAP = 1.25  # wider than a \quad after a section number, narrower than a column gutter
@@ -60,7 +62,8 @@ class Line:
     """Glyphs on one base line without a wide gap.
 
     `size` is the commonest font size, `top_size` the largest; `bold` is the bold share of the letters, 0–1;
-    `bold_head` says that the first word is bold; `marked` that it began with a raised footnote mark.
+    `bold_head` says that the first word is bold; `marked` that it began with a raised footnote mark. Where
+    such marks stand further on, `parts` is the text between them.
     """
 
     text: str
@@ -72,6 +75,7 @@ class Line:
     bold: float
     bold_head: bool = False
     marked: bool = False
+    parts: tuple[str, ...] = ()
 
     @property
     def size(self) -> float:
@@ -140,10 +144,11 @@ def _continues(last: Glyph, base: Glyph, glyph: Glyph) -> bool:
 def _line(group: Sequence[Glyph]) -> Line:
     main = Counter(g.font for g in group).most_common(1)[0][0]
     base = next((g.y for g in group if g.font == main), group[0].y)
-    text, marked = _spell(group, main, base)
+    spelt, marked = _spell(group, main, base)
+    parts = tuple(part for piece in spelt.split(_MARK) if (part := " ".join(piece.split())))
     letters = [g for g in group if g.text.isalpha()]
     return Line(
-        text=text,
+        text=" ".join(spelt.replace(_MARK, "").split()),
         x0=min(g.x0 for g in group),
         x1=max(g.x1 for g in group),
         y=base,
@@ -152,11 +157,12 @@ def _line(group: Sequence[Glyph]) -> Line:
         bold=sum(g.font.bold for g in letters) / len(letters) if letters else float(main.bold),
         bold_head=bool(letters) and all(g.font.bold for g in letters[:3]),
         marked=marked,
+        parts=parts if len(parts) > 1 else (),
     )
 
 
 def _spell(group: Sequence[Glyph], main: Font, base: float) -> tuple[str, bool]:
-    """The line's text without footnote marks, and whether it began with one."""
+    """The line's text with `_MARK` for each run of footnote marks inside, and whether it began with one."""
     parts: list[str] = []
     marked = exponent = False
     for g in group:
@@ -164,10 +170,12 @@ def _spell(group: Sequence[Glyph], main: Font, base: float) -> tuple[str, bool]:
         if raised and not g.text.isalpha() and not exponent:
             if not parts or not (parts[-1].isdigit() or parts[-1] == ")"):
                 marked = marked or not parts
-                continue  # a footnote or affiliation mark
+                if parts and parts[-1] != _MARK:  # of a footnote or an affiliation
+                    parts.append(_MARK)
+                continue
             parts.append("^")
         exponent = raised and not g.text.isalpha()
         if g.space and parts and not exponent:
             parts.append(" ")
         parts.append(g.text)
-    return " ".join("".join(parts).split()), marked
+    return "".join(parts), marked
