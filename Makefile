@@ -70,8 +70,18 @@ test: .venv/.dev  ## run all tests: benches alone, in their short form, then the
 	@$(BIN)/pytest -q tests/bench
 	@$(BIN)/pytest -q -n 2 --dist loadfile --ignore tests/bench
 
+ENGINE := $(BIN)/python tests/support/docker_engine.py
 test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is started for them (root, dockerd, debootstrap)
-	@$(BIN)/python tests/support/docker_engine.py $(BIN)/pytest tests/contract/test_sandbox.py tests/contract/test_sandbox_gateway.py tests/integration -k "sandbox or (escapes and docker)"
+	@$(ENGINE) $(BIN)/pytest tests/contract/test_sandbox.py tests/contract/test_sandbox_gateway.py tests/integration -k "sandbox or docker"
+
+test-images: .venv/.dev  ## build the services' images on a base of Debian's, start each, ask for its health (as test-docker)
+	@$(ENGINE) --builder $(SHELL) -ec 'make images BASE=$$FIRETRIAL_TEST_BUILDER DOCKER_BUILD="--network host -q"; \
+	  FIRETRIAL_TEST_IMAGES=$(TAG) FIRETRIAL_REQUIRE=docker,images $(BIN)/pytest tests/integration/test_images.py'
+
+test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-docker; FIRETRIAL_TEST_PYTHON: a Python 3.12; 250 MB)
+	@$(ENGINE) --builder $(SHELL) -ec '$(BIN)/firetrial programs recipe openhands --base $$FIRETRIAL_TEST_BUILDER | \
+	  docker build -q --network host -t firetrial-openhands -f - services/runner/src/firetrial_runner/programs/locks/openhands; \
+	  FIRETRIAL_TEST_OPENHANDS_IMAGE=firetrial-openhands FIRETRIAL_REQUIRE=docker,openhands $(BIN)/pytest tests/integration/test_openhands.py'
 
 test-agents: .venv/.dev  ## the agents that ship, the real Codex, Claude Code and opencode from npm among them (840 MB, kept in ~/.cache/firetrial)
 	@FIRETRIAL_REQUIRE=npm,bwrap $(BIN)/pytest tests/integration/test_programs.py tests/integration/test_shipped_agents.py
@@ -125,4 +135,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo images test test-docker test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos local-judge lint types imports lock-check isolated check clean

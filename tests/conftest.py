@@ -27,7 +27,11 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
-_TOLD_BY = {"docker": "DOCKER_HOST", "openhands": "FIRETRIAL_TEST_OPENHANDS_IMAGE"}
+_TOLD_BY = {
+    "docker": "DOCKER_HOST",
+    "images": "FIRETRIAL_TEST_IMAGES",
+    "openhands": "FIRETRIAL_TEST_OPENHANDS_IMAGE",
+}
 
 
 def _has(name: str) -> str:

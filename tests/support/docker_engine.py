@@ -1,7 +1,8 @@
 """A Docker engine for tests, started by hand where root can: real containers without a registry.
 
 python tests/support/docker_engine.py COMMAND… runs COMMAND with DOCKER_HOST set to it (and with an image to
-use in FIRETRIAL_TEST_IMAGE), and leaves nothing behind.
+use in FIRETRIAL_TEST_IMAGE), and leaves nothing behind. With --builder, there is an image that others can be
+built on too, in FIRETRIAL_TEST_BUILDER.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ import docker
 import docker.errors
 import requests
 
-IMAGE = "firetrial-test-base"
+IMAGE, BUILDER = "firetrial-test-base", "firetrial-test-builder"
 _START_S = 60
+_INCLUDE = {IMAGE: "python3-minimal,libpython3-stdlib", BUILDER: "python3,python3-venv,ca-certificates"}
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,12 @@ def why_not() -> str:
 
 
 @contextmanager
-def engine(folder: Path) -> Iterator[Engine]:
-    """An engine that keeps everything below `folder`; stopped at the end."""
+def engine(folder: Path, *, builder: bool = False) -> Iterator[Engine]:
+    """An engine that keeps everything below `folder`; stopped at the end. `builder`: with that image too."""
     with _started(folder) as url:
-        _import_base(folder, url)
+        _import(IMAGE, folder, url)
+        if builder:
+            _import(BUILDER, folder, url)
         yield Engine(url, IMAGE)
 
 
@@ -85,18 +90,44 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
             return
 
 
-def _import_base(folder: Path, url: str) -> None:
-    """A base image from the machine's own package mirror."""
+def _import(image: str, folder: Path, url: str) -> None:
+    """An image from the machine's own package mirror."""
     root = folder / "base"
-    include = "--include=python3-minimal,libpython3-stdlib"
-    argv = ["debootstrap", "--variant=minbase", include, _suite(), str(root), _mirror()]
+    options = ["--variant=minbase", f"--include={_INCLUDE[image]}"]
+    argv = ["debootstrap", *options, _suite(), str(root), _mirror()]
     subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    if image == BUILDER:
+        _equip(root)
     with (
         subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE) as tar,
         closing(docker.DockerClient(base_url=url, timeout=300)) as client,
     ):
-        client.api.import_image_from_stream(tar.stdout, repository=IMAGE)
+        client.api.import_image_from_stream(tar.stdout, repository=image)
     shutil.rmtree(root)
+
+
+def _equip(root: Path) -> None:
+    """What upstream's images of Python have: a new one in /usr/local, where this machine's can be copied.
+
+    And the authorities that this machine trusts: its package index may be signed by one of its own.
+    """
+    shutil.copy(_CERTIFICATES, root / _CERTIFICATES.relative_to("/"))
+    (root / "etc/pip.conf").write_text(f"[global]\ncert = {_CERTIFICATES}\n")
+    if prefix := newer_python():
+        shutil.copytree(prefix, root / "usr/local", symlinks=True, dirs_exist_ok=True)
+        subprocess.run(["ldconfig", "-r", str(root)], check=True)
+
+
+def newer_python() -> Path | None:
+    """The tree of FIRETRIAL_TEST_PYTHON or of python3.12, where it holds nothing but Python."""
+    program = os.environ.get("FIRETRIAL_TEST_PYTHON") or shutil.which("python3.12")
+    if program is None:
+        return None
+    told = subprocess.run(
+        [program, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True
+    )
+    prefix = Path(told.stdout.strip() or "/usr")
+    return None if prefix in {Path("/usr"), Path("/usr/local")} else prefix
 
 
 def _suite() -> str:
@@ -118,9 +149,15 @@ def _mirror() -> str:
 def main(command: list[str]) -> int:
     if why := why_not():
         sys.exit(why)
-    # A short path: a Unix socket's name has at most 107 bytes.
-    with tempfile.TemporaryDirectory(prefix="ft-docker-") as folder, engine(Path(folder)) as found:
-        environ = {**os.environ, "DOCKER_HOST": found.url, "FIRETRIAL_TEST_IMAGE": found.image}
+    builder = command[:1] == ["--builder"]
+    command = command[builder:]
+    with (
+        # A short path: a Unix socket's name has at most 107 bytes.
+        tempfile.TemporaryDirectory(prefix="ft-docker-") as folder,
+        engine(Path(folder), builder=builder) as found,
+    ):
+        told = {"DOCKER_HOST": found.url, "FIRETRIAL_TEST_IMAGE": found.image}
+        environ = {**os.environ, **told, **({"FIRETRIAL_TEST_BUILDER": BUILDER} if builder else {})}
         return subprocess.run(command, env=environ, check=False).returncode
 
 
