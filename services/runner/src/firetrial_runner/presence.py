@@ -11,8 +11,6 @@ from pathlib import Path
 
 from firetrial_kit.ids import digest
 
-_GUARD = ".guard"
-
 
 class Presence:
     """The runners that share a `work_dir`. `lease` marks what this one makes; taken with the lock.
@@ -50,7 +48,7 @@ class Presence:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """While inside, no other makes or tries a lock: a new file without one looks like a dead one's."""
-        handle = os.open(self._folder / _GUARD, os.O_CREAT | os.O_RDWR, 0o600)
+        handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
