@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from firetrial_parser.catalogue_cli import tasks
+from firetrial_parser.fml.cli import fml
 from firetrial_parser.kinds import cli as kinds_cli
 from firetrial_parser.soundness.cli import proposals
 from firetrial_parser.tree_cli import parse, trees
@@ -129,6 +130,7 @@ def _listed(reports: list[dict[str, Any]]) -> Iterator[str]:
     yield f"\n{len(reports)} tasks, {without} without a data folder, {stored} stored"
 
 
+import_.add_command(fml)
 tasks.add_command(kinds_cli.new)
 tasks.add_command(kinds_cli.check)
 commands: list[click.Command] = [parse, trees, import_, tasks, proposals]

@@ -116,10 +116,12 @@ def cli(ctx: click.Context, endpoint: str | None) -> None:
     # Plugins read this too; they cannot import the client, so it is a dict of plain names.
     ctx.obj = {"endpoint": endpoint, "submit_task": None}
     if ctx.invoked_subcommand == "import":
-        from firetrial_client.cli.importing import entailer, submitter  # noqa: PLC0415 - brings gRPC
+        from firetrial_client.cli import importing  # noqa: PLC0415 - brings gRPC
 
-        ctx.obj["submit_task"] = submitter(endpoint)
-        ctx.obj["entail"] = lambda: entailer(endpoint)
+        ctx.obj["submit_task"] = importing.submitter(endpoint)
+        there = ctx.obj["submit_task"] is not None
+        ctx.obj["submit_header"] = importing.header_submitter(endpoint) if there else None
+        ctx.obj["entail"] = lambda: importing.entailer(endpoint)
 
 
 def main() -> NoReturn:
