@@ -12,7 +12,7 @@ BASELINE = "def predict(xs):\n    return [0.0 for _ in xs]\n"
 BETTER = "def predict(xs):\n    return [1.5 * x for x in xs]\n"
 BEST = "def predict(xs):\n    return [2.0 * x for x in xs]\n"
 BROKEN = "def predict(xs):\n    raise RuntimeError('no such layer')\n"
-OVERFIT = "def predict(xs):\n    return [2.0 * x if x < 10 else 0.0 for x in xs]\n"
+OVERFIT = "def predict(xs):\n    return [2.0 * x if x > 0 else 0.0 for x in xs]\n"
 
 _PREDICT = """\
 import json
@@ -36,7 +36,7 @@ error = sum(abs(y - x) for x, y in zip(model.predict(xs), ys)) / len(ys)
 json.dump({"line": {"means": {"mae_mean": error}}}, open("results.json", "w"))
 """
 SPLIT = {"val_ratio": 0.5, "val_seed": 42}
-_VALIDATION, _TEST = [1.0, 2.0, 3.0], [10.0, 20.0, 30.0]
+_VALIDATION, _TEST = [1.0, 2.0, 3.0], [-10.0, -20.0, -30.0]
 
 
 def _data(xs: list[float]) -> dict[str, bytes]:

@@ -30,6 +30,7 @@ from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.gpus.inventory import FakeInventory
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
+from firetrial_runner.kinds.sealed_wire import SealedTests, sealed_tests
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.needs import Needs
 from firetrial_runner.presence import Presence
@@ -104,6 +105,7 @@ class World:
     intake: Intake = field(init=False)
     servicer: RunnerServicer = field(init=False)
     handlers: Handlers = field(init=False)
+    sealed: SealedTests = field(init=False)
     reaper: Reaper = field(init=False)
 
     def __post_init__(self) -> None:
@@ -160,6 +162,7 @@ class World:
             announce=announce,
             log=log,
         )
+        self.sealed = sealed_tests(execution, self.books, self.bus, TTL_S, log)
         self.reaper = Reaper(
             self.sandbox, self.presence, self.work_dir, self.books, self.dispatch, self.clock, metrics, log
         )
@@ -170,8 +173,9 @@ class World:
         return World(self.work_dir, sandbox=sandbox or FakeSandbox(PROGRAMS), **kept)  # type: ignore[arg-type]
 
     def consumer(self, name: str) -> Consumer:
-        """The consumer with this name; work is "runner-default"."""
-        found = {consumer.name: consumer for consumer in self.handlers.consumers("default", 2)}
+        """The consumer with this name; work is "runner-default", tests are "runner-test-default"."""
+        consumers = [*self.handlers.consumers("default", 2), *self.sealed.consumers("default", 1)]
+        found = {consumer.name: consumer for consumer in consumers}
         return replace(found[name], backoff=(0.0,))
 
     async def deliver(self, name: str = "runner-default") -> list[str]:

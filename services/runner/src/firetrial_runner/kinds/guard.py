@@ -3,8 +3,8 @@
 In a task whose target code runs in one process with its grader, nothing outside that process can tell a
 figure that was measured from one that was put there. What is looked for here are the ways to put it there:
 replacing functions of other modules, looking through frames, leaving processes behind, ending early, reading
-and writing files. It is a net and no wall: who hides what he does well enough passes it. Tasks that score
-apart (`score_command`) do not rest on it.
+and writing files, values whose operators lie. It is a net and no wall: who hides what he does well enough
+passes it. Tasks that score apart (`score_command`) do not rest on it.
 """
 
 from __future__ import annotations
@@ -81,6 +81,15 @@ _OF_MODULES = {
     "numpy": {"load": "opens files", "save": "opens files", "loadtxt": "opens files"},
     "pandas": {"read_csv": "opens files", "read_parquet": "opens files", "read_json": "opens files"},
 }  # fmt: skip
+_OWN_WAY = "has values that compare or count in a way of their own"
+_OPERATORS = frozenset(
+    f"__{name}__"
+    for name in (
+        "abs", "add", "array", "array_function", "array_ufunc", "bool", "eq", "float", "format", "ge",
+        "getattribute", "gt", "hash", "iadd", "index", "int", "le", "lt", "mul", "ne", "neg", "pow", "radd",
+        "reduce", "reduce_ex", "rmul", "round", "rpow", "rsub", "rtruediv", "sub", "truediv",
+    )
+)  # fmt: skip
 _SETTINGS = ("torch.backends",)
 """Where modules are told settings by assignment."""
 
@@ -137,6 +146,8 @@ class _Acts:
     def _done(self, node: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _known(_CALLS, node.func.id)
+            if node.func.id == "type" and len(node.args) == 3:
+                yield "makes code from text"
         elif isinstance(node, ast.Attribute):
             yield from _known(_ATTRIBUTES, node.attr)
             name = self._dotted(node.value)
@@ -145,14 +156,21 @@ class _Acts:
             yield "reaches into builtins"
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
             yield from self._replaced(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and self._results in node.value:
-            yield "names the file of results"
+        elif isinstance(node, ast.FunctionDef) and node.name in _OPERATORS:
+            yield _OWN_WAY
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if self._results in node.value:
+                yield "names the file of results"
+            if node.value in _OPERATORS:
+                yield _OWN_WAY
 
     def _replaced(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete) -> Iterator[str]:
         if not isinstance(node, ast.Delete) and isinstance(node.value, ast.Constant):
             return
         targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
         for target in targets:
+            if isinstance(target, ast.Name) and target.id in _OPERATORS:
+                yield _OWN_WAY
             name = self._dotted(target) if isinstance(target, ast.Attribute) else ""
             if name and not name.startswith(_SETTINGS):
                 yield "replaces what is another module's"

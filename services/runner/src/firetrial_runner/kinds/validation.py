@@ -89,10 +89,11 @@ class Validator:
     def _told(self, proved: Proved, lost: int) -> Validated:
         output = proved.output.decode(errors="replace")
         found, reason = self._read(proved)
+        findings = (*proved.findings, *_excess(proved.end))
         void = bool(proved.findings) and not self.scores_apart
         if void:
             found, reason = None, proved.findings[0]
-        return Validated(found, reason, proved.end, output, proved.findings, lost, void)
+        return Validated(found, reason, proved.end, output, findings, lost, void)
 
     def _read(self, proved: Proved) -> tuple[Results | None, str]:
         if not well(proved.end):
@@ -101,6 +102,11 @@ class Validator:
             return None, f"it left no {self.repository.metric.results_file}"
         found = results(self.repository.metric, proved.results)
         return (None, found) if isinstance(found, str) else (found, "")
+
+
+def _excess(end: Exit) -> tuple[str, ...]:
+    wrote = end.termination in {Termination.OUTPUT_LIMIT, Termination.DISK_LIMIT}
+    return (f"the validation wrote more than it may: {end.detail}",) if wrote else ()
 
 
 def how(end: Exit) -> str:
