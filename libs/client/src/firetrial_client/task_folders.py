@@ -1,16 +1,19 @@
-"""A task as it lies in a folder: `task.json`, its longer texts, and the files that are uploaded.
+"""A task as it lies in a folder: its manifest, its longer texts, and the files that are uploaded.
 
-`task.json` is a `firetrial.parser.v1.TaskHeader` in proto3 JSON; docs/repository-tasks.md describes such a
-folder. What a task says is checked by the parser, where it is handed in.
+The manifest is a `firetrial.parser.v1.TaskHeader` in proto3 JSON, or the same in YAML;
+docs/repository-tasks.md and docs/follow-up-tasks.md describe such folders. What a task says is checked by the
+parser, where it is handed in.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from google.protobuf.json_format import ParseDict, ParseError
 
@@ -18,11 +21,14 @@ from firetrial.parser.v1.parser_service_pb2 import TaskHeader
 from firetrial_client.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_client.uploads import pack
 
-MANIFEST = "task.json"
+MANIFESTS = ("task.yaml", "task.json")
 TEXTS = {
     "instruction.md": "instruction",
-    "rubrics/direction.json": "rubrics.direction",
-    "rubrics/integrity.json": "rubrics.integrity",
+    **{
+        f"rubrics/{name}.{form}": f"rubrics.{name}"
+        for name in ("direction", "integrity")
+        for form in ("json", "yaml")
+    },
 }
 """File → the field of the header that it holds."""
 PARTS = ("source", "sealed")
@@ -31,18 +37,20 @@ _MOST = 4 * 1024 * 1024
 
 
 def read(folder: Path) -> TaskHeader:
-    """What the folder says of its task. Raises NOT_FOUND where there is no `task.json`, and INVALID."""
-    manifest = folder / MANIFEST
-    if not manifest.is_file():
+    """What the folder says of its task. Raises NOT_FOUND where there is no manifest, and INVALID."""
+    manifest = next((folder / name for name in MANIFESTS if (folder / name).is_file()), None)
+    if manifest is None:
+        names = " nor ".join(MANIFESTS)
         raise FiretrialError(
-            Reason.NOT_FOUND, f"{manifest} does not exist: make a task's folder with `firetrial tasks new`"
+            Reason.NOT_FOUND,
+            f"{folder} has neither {names}: make a task's folder with `firetrial tasks new`",
         )
     try:
-        header = ParseDict(json.loads(_text(manifest)), TaskHeader())
-    except (ValueError, RecursionError, ParseError, AttributeError) as error:
+        header = ParseDict(_values(manifest), TaskHeader())
+    except (ValueError, RecursionError, ParseError, AttributeError, TypeError) as error:
         # ParseDict looks for the fields of what is no object.
-        cure = f"must be a task in JSON, as `firetrial tasks new` makes it: {error}"
-        raise invalid("the task", [Fault(MANIFEST, cure)]) from error
+        cure = f"must be a task in JSON or YAML, as `firetrial tasks new` makes it: {error}"
+        raise invalid("the task", [Fault(manifest.name, cure)]) from error
     for name, field in TEXTS.items():
         if (folder / name).is_file():
             *above, last = field.split(".")
@@ -62,6 +70,17 @@ def packed(folder: Path) -> Iterator[Path | None]:
         with tar.open("wb") as file:
             pack(folder, parts, file)
         yield tar
+
+
+def _values(manifest: Path) -> Any:
+    """Raises ValueError for what is neither JSON nor YAML."""
+    if manifest.suffix == ".json":
+        return json.loads(_text(manifest))
+    yaml = importlib.import_module("yaml")  # ships no types
+    try:
+        return yaml.safe_load(_text(manifest))
+    except yaml.YAMLError as error:
+        raise ValueError(error) from error
 
 
 def _text(path: Path) -> str:

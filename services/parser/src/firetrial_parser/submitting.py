@@ -14,7 +14,7 @@ from firetrial_kit.records import Records
 from firetrial_parser import source as sources
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.intake import TAKEN, check_size, takes
-from firetrial_parser.kinds.keeping_wire import repository_faults, taken_apart
+from firetrial_parser.kinds import by_kind
 from firetrial_parser.papers import Papers
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.tasks import OutsideTask, Tasks
@@ -92,13 +92,13 @@ class Submitting:
             uploaded = await spool(chunks(parts), Path(folder) / "data.tar", header.data_size)
             if header.data_size:
                 await asyncio.to_thread(check_tar, uploaded.path)
-            repository = await asyncio.to_thread(taken_apart, header, uploaded.path, Path(folder))
-            own = header.data_size > 0 and repository is None
+            special = await asyncio.to_thread(by_kind.taken_apart, header, uploaded.path, Path(folder))
+            own = header.data_size > 0 and special is None
             record = await self._tasks.take_in(
                 OutsideTask(
                     slug=header.slug,
                     question=header.question,
-                    instruction=repository.briefed(header.instruction) if repository else header.instruction,
+                    instruction=special.briefed(header.instruction) if special else header.instruction,
                     truth=header.ground_truth,
                     broken=tuple(header.broken),
                     origin=header.origin or NO_ORIGIN,
@@ -107,7 +107,7 @@ class Submitting:
                     rating=rating_to_domain(header),
                     sources=tuple(map(source_to_domain, header.sources)),
                     network=network_to_domain(header.network),
-                    repository=repository,
+                    special=special,
                 )
             )
         experiment = experiment_id(record.id, plan, "") if plan else ""
@@ -130,7 +130,7 @@ def task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
         value = getattr(header, name)
         if not pattern.fullmatch(value):
             yield Fault(f"header.{name}", value, f"must be {pattern.pattern}")
-    for name in ("question", "instruction"):
+    for name in ("question",) if header.HasField("follow_up") else ("question", "instruction"):
         if not getattr(header, name).strip():
             yield Fault(f"header.{name}", "", "must not be empty")
     for name in ("question", "instruction", "ground_truth"):
@@ -146,4 +146,4 @@ def task_faults(header: pb.TaskHeader) -> Iterator[Fault]:
     if header.network.reach not in REACHES:
         yield Fault("header.network.reach", str(header.network.reach), "must be a reach")
     yield from network_to_domain(header.network).faults("header.network")
-    yield from repository_faults(header)
+    yield from by_kind.faults(header)

@@ -15,7 +15,7 @@ from firetrial_kit.records import Records
 from firetrial_kit.references import ref_to_wire
 from firetrial_parser.archive import Archive
 from firetrial_parser.instruction import public_part
-from firetrial_parser.kinds.keeping_wire import RepositoryTask, put_repository
+from firetrial_parser.kinds.by_kind import Special
 from firetrial_parser.leaks.checking import LeakCheck, LeakChecker, Overruling
 from firetrial_parser.leaks.leak import Secrets
 from firetrial_parser.metrics import ParserMetrics
@@ -32,7 +32,7 @@ from firetrial_parser.wire import network_to_wire, rate, source_to_wire, task_to
 class OutsideTask:
     """A task made elsewhere. `data` is a tar on disk, with its sha256, or None; `truth` may be empty.
 
-    `sources` name further data that is not handed in. `repository` is set for a task of that kind.
+    `sources` name further data that is not handed in. `special` is what its kind adds; None for rediscovery.
     """
 
     slug: str
@@ -46,7 +46,7 @@ class OutsideTask:
     rating: Rating = UNRATED
     sources: tuple[Source, ...] = ()
     network: Network = ALONE
-    repository: RepositoryTask | None = None
+    special: Special | None = None
 
     @property
     def version(self) -> str:
@@ -60,7 +60,7 @@ class OutsideTask:
             rating=self.rating,
             sources=[str(source) for source in self.sources],
             network=self.network,
-            special=self.repository.identity if self.repository else None,
+            special=self.special.identity if self.special else None,
         )
 
     @property
@@ -123,8 +123,8 @@ class Tasks:
             network=network_to_wire(outside.network),
         )
         rate(task, outside.rating)
-        if outside.repository is not None:
-            await put_repository(self.archive, outside.repository, task)
+        if outside.special is not None:
+            await outside.special.put(self.archive, task)
         if outside.data is not None:
             task.data.CopyFrom(ref_to_wire(await self.archive.put_data(id_, outside.data)))
         check = None

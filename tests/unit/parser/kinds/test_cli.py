@@ -32,7 +32,7 @@ def begun(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_begun_is_valid(tmp_path: Path, kind: str) -> None:
     told = json.loads(called("new", "--kind", kind, tmp_path / "mine", "--json"))
-    assert "task.json" in told["files"]
+    assert {"task.json", "task.yaml"} & set(told["files"])
     assert json.loads(called("check", tmp_path / "mine", "--json"))["valid"]
 
 
@@ -71,8 +71,8 @@ def test_every_fault_is_told(begun: Path) -> None:
     with pytest.raises(FiretrialError) as caught:
         called("check", begun)
     assert [fault.field for fault in caught.value.faults] == [
-        "header.slug",
-        "repository.validation_command",
+        "task.json, slug",
+        "task.json, repository.validation_command",
         "repository.target_files",
         "source",
         "sealed/score/data/labels.csv",

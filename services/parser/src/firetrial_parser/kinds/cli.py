@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-KINDS = ("repository",)
+KINDS = ("repository", "follow-up")
 """Each has a folder to begin with in `scaffolds/`."""
 
 

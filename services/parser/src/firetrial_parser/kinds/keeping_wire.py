@@ -39,6 +39,22 @@ class RepositoryTask:
         """The instruction for the agent, from the task's own words."""
         return briefed(own, self.repository)
 
+    async def put(self, archive: Archive, task: task_pb2.Task) -> None:
+        """Store the parts, what is sealed first, and write into the task what agents and runners may see."""
+        told, parts = self.repository, self.parcel.tars
+
+        async def sealed(part: str, name: str) -> ObjectRef | None:
+            return await archive.put_sealed(task.id, name, parts[part].path) if part in parts else None
+
+        if told.test is not None:
+            files, score = await sealed(FILES, "sealed-files"), await sealed(SCORE, "sealed-score")
+            truth = task_pb2.GroundTruth(task_id=task.id, test=sealed_to_wire(told.test, files, score))
+            task.truth.CopyFrom(ref_to_wire(await archive.put_truth(truth)))
+        source = await archive.put_repository(task.id, parts[SOURCE].path) if SOURCE in parts else None
+        task.kind = task_pb2.TASK_KIND_REPOSITORY
+        task.has_truth = told.test is not None
+        task.repository.CopyFrom(repository_to_wire(told, source))
+
 
 def repository_faults(header: parser_service_pb2.TaskHeader) -> Iterator[Fault]:
     """What can be told to be wrong before the files are there."""
@@ -68,20 +84,3 @@ def taken_apart(header: parser_service_pb2.TaskHeader, upload: Path, folder: Pat
     parcel = unpack(upload, folder)
     check("the task's files", repositories.content_faults(told, parcel.contents))
     return RepositoryTask(told, parcel)
-
-
-async def put_repository(archive: Archive, kept: RepositoryTask, task: task_pb2.Task) -> None:
-    """Store the parts, what is sealed first, and write into the task what agents and runners may see."""
-    told, parts = kept.repository, kept.parcel.tars
-
-    async def sealed(part: str, name: str) -> ObjectRef | None:
-        return await archive.put_sealed(task.id, name, parts[part].path) if part in parts else None
-
-    if told.test is not None:
-        files, score = await sealed(FILES, "sealed-files"), await sealed(SCORE, "sealed-score")
-        truth = task_pb2.GroundTruth(task_id=task.id, test=sealed_to_wire(told.test, files, score))
-        task.truth.CopyFrom(ref_to_wire(await archive.put_truth(truth)))
-    source = await archive.put_repository(task.id, parts[SOURCE].path) if SOURCE in parts else None
-    task.kind = task_pb2.TASK_KIND_REPOSITORY
-    task.has_truth = told.test is not None
-    task.repository.CopyFrom(repository_to_wire(told, source))

@@ -1,27 +1,31 @@
+# ruff: noqa: INP001 - a program that is run by its path, not a module of the package
 """Averages over neighbours: `python3 neighbours.py POINTS.csv K NOISE` prints the error on the test rows."""
 
 import csv
 import math
 import random
 import sys
+from pathlib import Path
+
+Points = list[tuple[float, float]]
 
 
-def points(path, part):
-    with open(path, newline="", encoding="utf-8") as file:
+def points(path: str, part: str) -> Points:
+    with Path(path).open(newline="", encoding="utf-8") as file:
         return [(float(row["x"]), float(row["y"])) for row in csv.DictReader(file) if row["part"] == part]
 
 
-def noisy(train, noise, seed=1):
-    generator = random.Random(seed)
+def noisy(train: Points, noise: float, seed: int = 1) -> Points:
+    generator = random.Random(seed)  # noqa: S311 - noise, no secret
     return [(x, y + generator.gauss(0, noise)) for x, y in train]
 
 
-def average(train, x, k):
+def average(train: Points, x: float, k: int) -> float:
     nearest = sorted(train, key=lambda point: abs(point[0] - x))[:k]
     return sum(y for _, y in nearest) / k
 
 
-def rmse(train, test, k):
+def rmse(train: Points, test: Points, k: int) -> float:
     return math.sqrt(sum((average(train, x, k) - y) ** 2 for x, y in test) / len(test))
 
 
