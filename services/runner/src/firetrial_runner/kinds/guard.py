@@ -90,7 +90,7 @@ _OPERATORS = frozenset(
         "reduce", "reduce_ex", "rmul", "round", "rpow", "rsub", "rtruediv", "sub", "truediv",
     )
 )  # fmt: skip
-_SETTINGS = ("torch.backends",)
+_SETTINGS = ("torch.backends.", "matplotlib.", "pandas.options.")
 """Where modules are told settings by assignment."""
 
 
@@ -165,8 +165,6 @@ class _Acts:
                 yield _OWN_WAY
 
     def _replaced(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete) -> Iterator[str]:
-        if not isinstance(node, ast.Delete) and isinstance(node.value, ast.Constant):
-            return
         targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
         for target in targets:
             if isinstance(target, ast.Name) and target.id in _OPERATORS:
