@@ -66,6 +66,7 @@ def test_the_tables_of_the_reference_case(shared: Path) -> None:
         assert scale.seen(found.test) == pytest.approx(raw, rel=1e-6), name
         columns = tables["table_process_metrics"][name]
         assert found.validation_improvement is not None
+        assert found.test_improvement is not None
         gap = abs(found.validation_improvement - found.test_improvement)
         assert gap == pytest.approx(columns["Val-test |gap|"], abs=1e-6), name
         assert (found.step or None) == columns["Best-improvement step"], name

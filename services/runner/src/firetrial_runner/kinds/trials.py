@@ -61,7 +61,7 @@ class Trials:
         try:
             async with self._held(wanted.id):
                 tested = await self._outcome(wanted)
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, FiretrialError):
             await asyncio.shield(self._release(wanted.id))
             raise
         finally:

@@ -15,7 +15,7 @@ from firetrial_runner.kinds.repository import Repository, Results, results
 from firetrial_runner.sandbox.port import Exit, SandboxError, Termination
 
 TRIES = 3
-_PAUSE_S = 1.0
+_PAUSE_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)

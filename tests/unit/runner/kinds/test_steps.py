@@ -1,0 +1,150 @@
+"""Steps of a run on a fake sandbox: what is lost is repeated, and floods are held."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from google.protobuf.json_format import ParseDict
+
+from firetrial.artifact.v1 import artifact_pb2
+from firetrial.parser.v1 import task_pb2
+from firetrial.plan.v1 import plan_pb2
+from firetrial_runner.run import Outcome, Run, RunState
+from firetrial_runner.sandbox.fake import FakeSandbox, Inside
+from support import repositories
+from support.repositories import BEST, BETTER
+from unit.runner.world import World
+
+
+class Lab:
+    """A fake sandbox whose validations do as they are told, and whose agent is a coroutine of the test's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.lose = self.validations = 0
+        self.answers: list[tuple[int, dict[str, Any]]] = []
+        programs = {"agent": self._agent, "python3": self._validate}
+        self.world = World(folder, sandbox=FakeSandbox(programs))
+        self.steps: Any = None
+
+    async def _agent(self, inside: Inside) -> int:
+        await self.steps(inside)
+        return 0
+
+    async def _validate(self, inside: Inside) -> int:
+        self.validations += 1
+        if self.lose:
+            self.lose -= 1
+            inside.vanish()
+        text = (inside.workspace / "model.py").read_text()
+        await inside.sleep(0.01)
+        found = {"line": {"means": {"mae_mean": 1.0 if text == BETTER else 0.0}}}
+        (inside.workspace / "results.json").write_text(json.dumps(found))
+        return 0
+
+    async def hand_in(self, inside: Inside, text: str, **headers: str) -> int:
+        told = {"authorization": f"Bearer {inside.env['FIRETRIAL_STEP_TOKEN']}", **headers}
+        body = {"idea": "x", "files": {"model.py": text}}
+        async with httpx.AsyncClient(timeout=30) as client:
+            answer = await client.post(inside.env["FIRETRIAL_STEP_URL"], json=body, headers=told)
+        self.answers.append((answer.status_code, answer.json()))
+        return answer.status_code
+
+    async def conduct(self, **spec: Any) -> Run:
+        made = repositories.made(apart=False, **spec)
+        task = task_pb2.Task().repository
+        ParseDict(made.spec, task)
+        ref = await self.world.objects.put(
+            "runs", "tasks/task-1/source.tar", made.source, "application/x-tar"
+        )
+        task.source.CopyFrom(artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size))
+        agent = await self.world.agent("agent")
+        id_ = await self.world.task(repository=task)
+        plan = plan_pb2.Plan(agents=[agent], repeats=1)
+        experiment = await self.world.experiments.submit("", (id_,), plan)
+        (record,) = await self.world.experiments.runs(experiment)
+        await self.world.dispatch.take(record)
+        return await self.world.run(record.run.id)
+
+    async def kept(self, run: Run) -> list[dict[str, Any]]:
+        data = await self.world.objects.get(f"runs/runs/{run.id}/steps.jsonl")
+        return [json.loads(line) for line in data.splitlines()]
+
+
+@pytest.fixture
+async def lab(tmp_path: Path) -> AsyncIterator[Lab]:
+    found = Lab(tmp_path)
+    yield found
+    found.world.presence.leave()
+
+
+async def test_a_validation_that_is_lost_is_repeated_and_is_no_failed_step(lab: Lab) -> None:
+    async def steps(inside: Inside) -> None:
+        lab.lose = 2
+        await lab.hand_in(inside, BETTER)
+        lab.lose = 3
+        await lab.hand_in(inside, BEST)
+        await lab.hand_in(inside, BEST)
+
+    lab.steps = steps
+    run = await lab.conduct()
+    assert [status for status, _ in lab.answers] == [200, 503, 200]
+    assert "by no fault of the agent" in lab.answers[1][1]["error"]
+    kept = await lab.kept(run)
+    assert [(step["step"], step["state"], step.get("lost", 0)) for step in kept] == [
+        (1, "STATE_VALID", 2),
+        (2, "STATE_VALID", 0),
+    ]
+    assert run.state is RunState.CONCLUDED
+
+
+async def test_steps_at_the_same_time_are_made_one_after_another_and_too_many_are_refused(lab: Lab) -> None:
+    async def steps(inside: Inside) -> None:
+        await asyncio.gather(*(lab.hand_in(inside, BETTER) for _ in range(20)))
+
+    lab.steps = steps
+    run = await lab.conduct()
+    statuses = [status for status, _ in lab.answers]
+    assert set(statuses) == {200, 429}
+    assert statuses.count(200) == len(await lab.kept(run)) == lab.validations <= 5
+
+
+async def test_the_door_opens_for_the_runs_own_token_and_holds_against_a_flood(lab: Lab) -> None:
+    async def steps(inside: Inside) -> None:
+        url = inside.env["FIRETRIAL_STEP_URL"]
+        for given in ("", "Bearer x", f"Basic {inside.env['FIRETRIAL_STEP_TOKEN']}"):
+            assert await lab.hand_in(inside, BETTER, authorization=given) == 401
+        port = int(url.split(":")[2].split("/")[0])
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        shut = 0
+        for reader, _ in held:
+            try:
+                shut += await asyncio.wait_for(reader.read(1), 0.01) == b""
+            except TimeoutError:
+                continue
+            except ConnectionResetError:
+                shut += 1
+        assert shut >= 30
+        for _, writer in held:
+            writer.close()
+        await asyncio.sleep(0.1)
+        assert await lab.hand_in(inside, BETTER) == 200
+
+    lab.steps = steps
+    run = await lab.conduct()
+    assert (run.state, run.reason) == (RunState.CONCLUDED, "")
+
+
+async def test_a_source_that_is_no_archive_is_no_fault_of_the_agent(lab: Lab) -> None:
+    async def steps(_: Inside) -> None:
+        """Never begun."""
+
+    lab.steps = steps
+    run = await lab.conduct(protected_files=["gone.py"])
+    assert (run.outcome, run.superseded) == (Outcome.INFRA_FAILED, False)
+    assert "no file that the task protects" in run.reason
