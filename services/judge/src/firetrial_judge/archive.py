@@ -64,6 +64,8 @@ class Archive:
         task = await self.task(task_id)
         if not task.has_truth:
             raise FiretrialError(Reason.PRECONDITION, f"task {task_id} has no ground truth to judge against")
+        if task.kind == task_pb2.TASK_KIND_REPOSITORY:
+            raise FiretrialError(Reason.PRECONDITION, f"task {task_id} is judged by its sealed test alone")
         return (await self.secret(task)).text
 
     async def steps(self, run_id: str) -> bytes:

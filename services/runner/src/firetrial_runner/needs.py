@@ -100,6 +100,11 @@ class Needs:
 
     def _of_task(self, task: Task) -> Iterator[Fault]:
         yield from self.ways.faults(f"network of {task.id}", task.network)
+        if task.repository and task.repository.source is None:
+            cure = (
+                "must be at hand: the task's definition was imported without it, see what is broken about it"
+            )
+            yield Fault(f"repository of {task.id}", "no source", cure)
         wanted = task.repository.environment if task.repository else ""
         if wanted and self.offered(wanted) is None:
             offers = self.environments or "a folder that FIRETRIAL_RUNNER_ENVIRONMENTS names"

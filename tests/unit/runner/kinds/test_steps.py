@@ -15,6 +15,7 @@ from google.protobuf.json_format import ParseDict
 from firetrial.artifact.v1 import artifact_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
 from support import repositories
@@ -55,21 +56,26 @@ class Lab:
         self.answers.append((answer.status_code, answer.json()))
         return answer.status_code
 
-    async def conduct(self, **spec: Any) -> Run:
+    async def submit(self, *, source: bool = True, **spec: Any) -> Run:
         made = repositories.made(apart=False, **spec)
         task = task_pb2.Task().repository
         ParseDict(made.spec, task)
         ref = await self.world.objects.put(
             "runs", "tasks/task-1/source.tar", made.source, "application/x-tar"
         )
-        task.source.CopyFrom(artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size))
+        if source:
+            task.source.CopyFrom(artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size))
         agent = await self.world.agent("agent")
         id_ = await self.world.task(repository=task)
         plan = plan_pb2.Plan(agents=[agent], repeats=1)
         experiment = await self.world.experiments.submit("", (id_,), plan)
         (record,) = await self.world.experiments.runs(experiment)
-        await self.world.dispatch.take(record)
-        return await self.world.run(record.run.id)
+        return record.run
+
+    async def conduct(self, **spec: Any) -> Run:
+        run = await self.submit(**spec)
+        await self.world.dispatch.take(await self.world.books.runs.get(run.id))
+        return await self.world.run(run.id)
 
     async def kept(self, run: Run) -> list[dict[str, Any]]:
         data = await self.world.objects.get(f"runs/runs/{run.id}/steps.jsonl")
@@ -148,3 +154,13 @@ async def test_a_source_that_is_no_archive_is_no_fault_of_the_agent(lab: Lab) ->
     run = await lab.conduct(protected_files=["gone.py"])
     assert (run.outcome, run.superseded) == (Outcome.INFRA_FAILED, False)
     assert "no file that the task protects" in run.reason
+
+
+async def test_a_task_whose_repository_or_environment_is_not_at_hand_is_refused_before_it_starts(
+    lab: Lab,
+) -> None:
+    for lacking, field in (({"environment": "fml-opacus"}, "environment"), ({}, "repository")):
+        with pytest.raises(FiretrialError) as fault:
+            await lab.submit(source=field != "repository", **lacking)
+        assert fault.value.reason is Reason.PRECONDITION
+        assert [one.field for one in fault.value.faults] == [f"{field} of task-1"]

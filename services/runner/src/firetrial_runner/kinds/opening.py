@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 
+from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import ObjectRef
 from firetrial_runner import archive
 from firetrial_runner.conclusion import Conclusion
@@ -86,6 +87,8 @@ class Around:
 
 async def prepare(repository: Repository, workspace: Workspace, fetch: Fetch) -> Workspace:
     """Lay out the source beside the workspace, and the agent's copy in it. Raises INVALID, PRECONDITION."""
+    if repository.source is None:
+        raise FiretrialError(Reason.PRECONDITION, "the task's repository is not at hand")
     source = workspace.folder / "source"
     tar = await fetch(repository.source, workspace.folder / "incoming" / "source.tar")
 

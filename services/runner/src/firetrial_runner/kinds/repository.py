@@ -73,10 +73,11 @@ class Metric:
 class Repository:
     """What a task of this kind gives. Commands are run in the source's folder; `step_s` bounds each of them.
 
-    Without `protected`, every file that is no target is.
+    Without `protected`, every file that is no target is. Without a `source`, it cannot be run: a definition
+    was imported whose repository is not at hand.
     """
 
-    source: ObjectRef
+    source: ObjectRef | None
     targets: tuple[str, ...]
     protected: tuple[str, ...]
     command: tuple[str, ...]

@@ -28,7 +28,7 @@ def repository_to_domain(told: repository_pb2.RepositorySpec) -> Repository:
         wrong = "; ".join(map(str, faults))
         raise FiretrialError(Reason.CORRUPT, f"the task's repository cannot be run: {wrong}", faults=faults)
     return Repository(
-        source=ref_to_domain(told.source),
+        source=ref_to_domain(told.source) if told.source.uri else None,
         targets=tuple(told.target_files),
         protected=tuple(told.protected_files),
         command=tuple(told.validation_command),
@@ -47,8 +47,6 @@ def _split_to_domain(told: repository_pb2.SplitSettings) -> Split:
 
 
 def _faults(told: repository_pb2.RepositorySpec) -> Iterator[Fault]:
-    if not told.source.uri:
-        yield Fault("repository.source", "", "must name the tar of the pinned source")
     if not told.target_files:
         yield Fault("repository.target_files", "", "must name at least one file")
     if not told.validation_command:
