@@ -16,7 +16,7 @@ OLD, NEW = published("2023-05"), published("2025-05")
 
 def score(task: str, agent: str, *values: float | None) -> TaskScore:
     none = mean_of([])
-    return TaskScore(task, agent, none, none, mean_of(values))
+    return TaskScore(task, agent, none, none, mean_of(values), mean_of(values), "f1")
 
 
 def found(

@@ -137,7 +137,7 @@ def test_a_report_from_columns_is_what_the_definitions_give(
     assert list(report.earlier_attempts) == sorted(
         (run for run in runs if run not in ended), key=lambda run: (run.slot, run.attempt)
     )
-    samples = variation.f1_samples(runs)
+    samples = variation.samples(runs)
     assert report.comparisons == variation.comparisons(samples)
     spent = {cost.agent: cost for cost in costs(runs)}
     assert report.task_costs == task_costs(runs)

@@ -1,6 +1,6 @@
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.scores import aggregate
-from firetrial_analyzer.variation import comparisons, f1_samples, variation
+from firetrial_analyzer.variation import comparisons, samples, variation
 
 
 def run(
@@ -22,16 +22,16 @@ RUNS = [
 
 
 def test_samples_hold_what_enters_the_means() -> None:
-    samples = f1_samples(RUNS)
-    assert samples == {"a": {"t1": [0.5, 0.7], "t2": [0.9, 0.0]}, "b": {"t1": [0.2], "t2": [0.4]}}
+    found = samples(RUNS)
+    assert found == {"a": {"t1": [0.5, 0.7], "t2": [0.9, 0.0]}, "b": {"t1": [0.2], "t2": [0.4]}}
     means = {score.agent: score.f1.mean for score in aggregate(RUNS).agents}
-    for agent, tasks in samples.items():
+    for agent, tasks in found.items():
         assert means[agent] == sum(sum(f1s) / len(f1s) for f1s in tasks.values()) / len(tasks)
 
 
 def test_the_interval_is_over_tasks_where_there_are_several() -> None:
-    samples = f1_samples(RUNS)
-    several, once = variation(samples["a"]), variation(samples["b"])
+    found = samples(RUNS)
+    several, once = variation(found["a"]), variation(found["b"])
     assert several.interval == several.over_tasks
     assert several.over_repeats is not None
     assert several.over_repeats != several.over_tasks
@@ -42,5 +42,5 @@ def test_the_interval_is_over_tasks_where_there_are_several() -> None:
 
 
 def test_pairs_without_two_common_tasks_are_not_compared() -> None:
-    found = comparisons(f1_samples(RUNS) | {"d": {"t1": [0.1], "t9": [0.2]}})
+    found = comparisons(samples(RUNS) | {"d": {"t1": [0.1], "t9": [0.2]}})
     assert [(pair.left, pair.right, pair.tasks) for pair in found] == [("a", "b", 2)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from firetrial_analyzer.attribution import Attribution, attribute
 from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.integrity.findings import Integrity
+from firetrial_analyzer.kinds.repository import Improvement
 from firetrial_analyzer.outcomes import RunOutcome, Usage, check
 from firetrial_kit.errors import FiretrialError
 
@@ -41,6 +42,7 @@ class AnalysedRun:
     judgement: Judgement | None = None
     attribution: Attribution | None = None
     integrity: Integrity | None = None
+    improvement: Improvement | None = None
 
     def later_than(self, other: "AnalysedRun") -> bool:
         """Whether it is of a later judgement, by time and then by id, than another analysis of the run."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from firetrial_analyzer.kinds.repository import Sealed
+
 
 class Verdict(StrEnum):
     ENTAILED = "ENTAILED"
@@ -32,7 +34,8 @@ class Judgement:
     """The agent's claims held against the truth, and the truth's claims looked for in the conclusion.
 
     `judgings` has the F1 that each turn of a panel gives by itself, where the run was judged more than once.
-    `flags` are facts that a reader of the scores must know, for example "judge_manipulation".
+    `flags` are facts that a reader of the scores must know, for example "judge_manipulation". `sealed` is
+    set for a repository run, which has no claims.
     """
 
     run_id: str
@@ -41,6 +44,7 @@ class Judgement:
     judged_at: datetime | None = None
     flags: tuple[str, ...] = ()
     judgings: tuple[float, ...] = ()
+    sealed: Sealed | None = None
 
     @property
     def false_positives(self) -> tuple[JudgedClaim, ...]:

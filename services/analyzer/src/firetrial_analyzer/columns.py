@@ -1,7 +1,8 @@
 """Analysed runs as columns: `firetrial.runs/1`, one row for each judgement of each attempt.
 
 What COLUMNS lists is the whole schema, of the kept tables as of the exports in CSV and Parquet. Null is
-"unknown" or "undefined" and never 0; scores lie in [0, 1]; the figures of use are those of `outcomes.Usage`.
+"unknown" or "undefined" and never 0; scores lie in [0, 1], but for improvements, which are at least 0; the
+figures of use are those of `outcomes.Usage`.
 A column may be added under the same name; a changed or removed one makes it `firetrial.runs/2`.
 
 A row is what one run comes to as JSON values, so that it can wait in a record of state: times are
@@ -22,7 +23,8 @@ from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution import Attribution
 from firetrial_analyzer.claims import Judgement, Verdict
 from firetrial_analyzer.integrity.findings import Integrity, Trace
-from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome, RunOutcome, Usage
+from firetrial_analyzer.kinds.repository import Improvement
+from firetrial_analyzer.outcomes import F1, METRICS, USAGE_FIELDS, Outcome, RunOutcome, Usage
 from firetrial_analyzer.taxonomy.catalogue import ErrorType, FalsePositiveKind
 
 SCHEMA = "firetrial.runs/1"
@@ -44,6 +46,27 @@ TRUTHS = {verdict: f"truths_{verdict.value.lower()}" for verdict in Verdict}
 _WHOLE = ("max_rss_bytes", "tokens", "cached_tokens", "prompt_tokens", "completion_tokens", "model_calls",
           "unpriced_calls")  # fmt: skip
 
+# Column → where an Improvement has it.
+_IMPROVED = {
+    "metric": "metric", "metric_direction": "direction", "no_credit": "no_credit",
+    "steps": "steps", "steps_valid": "valid", "steps_void": "void", "steps_assigned": "assigned",
+    "tested_step": "tested_step", "first_improvement_step": "first_improvement_step",
+    "best_improvement_step": "best_improvement_step",
+    "baseline_validation": "baseline_validation", "baseline_test": "baseline_test",
+    "validation": "validation", "test": "test", "validation_improvement": "validation_improvement",
+    "test_improvement": "test_improvement", "val_test_gap": "val_test_gap", "auc": "auc",
+    "late_gain_fraction": "late_gain_fraction",
+}  # fmt: skip
+EXPLORATION = ("exploration_spread", "exploration_uniqueness", "exploration_reach", "effective_dim")
+_TEXTS = ("metric", "metric_direction", "no_credit")
+IMPROVEMENT: dict[str, pl.DataType] = {
+    **{
+        name: pl.String() if name in _TEXTS else pl.Int32() if "step" in name else pl.Float64()
+        for name in _IMPROVED
+    },
+    **dict.fromkeys(EXPLORATION, pl.Float64()),
+}
+
 COLUMNS: dict[str, pl.DataType] = {
     "experiment": pl.String(),
     "task": pl.String(),
@@ -62,6 +85,9 @@ COLUMNS: dict[str, pl.DataType] = {
     "reason": pl.String(),
     "ending": pl.String(),
     **dict.fromkeys(METRICS, pl.Float64()),
+    # What enters a mean, and what it is: "f1", "normalized_improvement" or "validity". Null means "f1".
+    "score": pl.Float64(),
+    "measure": pl.String(),
     **{name: pl.Int64() if name in _WHOLE else pl.Float64() for name in USAGE_FIELDS},
     "started_at": _TIME,
     "ended_at": _TIME,
@@ -94,6 +120,8 @@ COLUMNS: dict[str, pl.DataType] = {
     "integrity_findings": pl.List(pl.String()),
     "integrity_complete": pl.Boolean(),
     "fingerprint": pl.String(),
+    # Of repository runs: `kinds.repository.Improvement`, with values of the metric as they are compared.
+    **IMPROVEMENT,
 }
 TIMES = tuple(name for name, type_ in COLUMNS.items() if type_ == _TIME)
 # As rows carry them: times as numbers.
@@ -109,6 +137,8 @@ def row(item: AnalysedRun) -> Row:
         cells |= _attribution(item.attribution, judged=item.judgement is not None)
     if item.integrity:
         cells |= _integrity(item.integrity)
+    if item.improvement:
+        cells |= _improvement(item.improvement)
     return {name: value for name, value in cells.items() if value is not None}
 
 
@@ -131,8 +161,11 @@ def frame(rows: Iterable[Row]) -> pl.DataFrame:
 
 def outcome(cells: Mapping[str, Any]) -> RunOutcome:
     """The run as it ended, from a row of a table, its times as datetimes."""
+    measure = cells["measure"] or F1
     return RunOutcome(
         outcome=Outcome(cells["outcome"]),
+        measure=measure,
+        value=None if measure == F1 else cells["score"],
         usage=Usage(**{name: cells[name] for name in USAGE_FIELDS}),
         **{name: cells[name] for name in _PLAIN},
     )
@@ -155,7 +188,7 @@ _PLAIN = (
 def _run(run: RunOutcome) -> dict[str, Any]:
     cells = {name: _carried(getattr(run, name)) for name in _PLAIN}
     cells |= {name: getattr(run.usage, name) for name in USAGE_FIELDS}
-    return cells | {"outcome": run.outcome.value}
+    return cells | {"outcome": run.outcome.value, "score": run.worth, "measure": run.measure}
 
 
 def _judge(judge: Judge | None) -> dict[str, Any]:
@@ -208,6 +241,11 @@ def _integrity(found: Integrity) -> dict[str, Any]:
         "integrity_complete": found.complete,
         "fingerprint": found.fingerprint,
     }
+
+
+def _improvement(found: Improvement) -> dict[str, Any]:
+    cells = {name: _carried(getattr(found, field)) for name, field in _IMPROVED.items()}
+    return cells | {name: getattr(found.exploration, name) for name in EXPLORATION}
 
 
 def _carried(value: Any) -> Any:

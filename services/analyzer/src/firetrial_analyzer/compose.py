@@ -17,6 +17,7 @@ from firetrial_analyzer.components import VarianceSplit, split
 from firetrial_analyzer.cost import AgentCost
 from firetrial_analyzer.cutoffs import Cutoff, published
 from firetrial_analyzer.distributions import Distributions, distributions
+from firetrial_analyzer.improvements import improvements
 from firetrial_analyzer.memory import Memory, Origin, memory
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.pareto import front, offers
@@ -33,7 +34,7 @@ from firetrial_analyzer.report import (
     Task,
     Uncounted,
 )
-from firetrial_analyzer.scores import AgentScore, TaskScore, from_cells
+from firetrial_analyzer.scores import Scores, TaskScore, from_cells
 from firetrial_analyzer.taxonomy.catalogue import load
 from firetrial_analyzer.variance import Sample
 from firetrial_analyzer.variation import comparisons, needed, passes, variation
@@ -93,7 +94,7 @@ class Composer:
             planned = planned.clear()
         scores = from_cells(table.cells(self._ended, planned))
         spent = table.costs(self._attempts, self._ended)
-        samples = table.f1_samples(self._ended)
+        samples = table.samples(self._ended, scores.measure)
         reasons = table.reasons(self._ended)
         rivals = {agent: sample for agent, sample in samples.items() if agent != experiment.probe}
         pairs = comparisons(rivals)
@@ -108,7 +109,7 @@ class Composer:
             ended_at=_moment(self._attempts["ended_at"].max()),
             ended_runs=len(self._ended),
             expected_runs=max(experiment.expected_runs, len(self._ended)),
-            agents=self._agents(scores.agents, spent, samples, experiment.probe),
+            agents=self._agents(scores, spent, samples, experiment.probe),
             task_scores=scores.tasks,
             comparisons=pairs,
             needed=tuple(Pair(pair.left, pair.right, what) for pair, what in apart),
@@ -132,6 +133,8 @@ class Composer:
             errors=self._errors(experiment.probe),
             task_costs=table.task_costs(self._ended),
             memory=_memory(experiment, tasks, scores.tasks, cutoffs),
+            measure=scores.measure,
+            improvements=improvements(self._ended),
         )
 
     def _errors(self, probe: str) -> Distributions | None:
@@ -141,14 +144,14 @@ class Composer:
 
     def _agents(
         self,
-        scores: Sequence[AgentScore],
+        scores: Scores,
         spent: Sequence[AgentCost],
         samples: Mapping[str, Sample],
         probe: str,
     ) -> tuple[AgentReport, ...]:
         cost_of = {cost.agent: cost for cost in spent}
         claims, splits = _claims(self._ended), _splits(self._ended)
-        integrity, points = _integrity(self._ended), _points(self._ended)
+        integrity, points = _integrity(self._ended), _points(self._ended, scores.measure)
         agents = [
             AgentReport(
                 score,
@@ -160,7 +163,7 @@ class Composer:
                 integrity.get(score.agent),
                 points.get(score.agent, ()),
             )
-            for score in scores
+            for score in scores.agents
         ]
         return tuple(sorted(agents, key=lambda agent: (agent.agent == probe, *_rank(agent))))
 
@@ -208,16 +211,16 @@ def _integrity(ended: pl.DataFrame) -> dict[str, IntegrityCounts]:
     }
 
 
-def _points(ended: pl.DataFrame) -> dict[str, tuple[Point, ...]]:
+def _points(ended: pl.DataFrame, measure: str) -> dict[str, tuple[Point, ...]]:
     return {
         agent: tuple(
             Point(
                 run["task"], run["repeat"], run["f1"], run["outcome"] == Outcome.AGENT_FAILED.value,
-                run["wall_seconds"], run["usd"],
+                run["wall_seconds"], run["usd"], run["score"],
             )
             for run in runs
         )
-        for agent, runs in table.points(ended, MAX_POINTS).items()
+        for agent, runs in table.points(ended, MAX_POINTS, measure).items()
     }  # fmt: skip
 
 
@@ -249,5 +252,5 @@ def _memory(
 
 
 def _rank(agent: AgentReport) -> tuple[bool, float, str]:
-    mean = agent.score.f1.mean
+    mean = agent.score.main.mean
     return (mean is None, -(mean or 0.0), agent.agent)

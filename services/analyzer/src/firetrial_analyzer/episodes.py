@@ -1,8 +1,8 @@
 """Runs for those who train agents on them: (task, trajectory, reward), as JSON lines or Parquet.
 
 One episode is `firetrial.episodes/1`: FIELDS, and `steps` as docs/trajectory.md describes them. `reward` is
-the run's F1 in [0, 1]; a failed agent earns 0, and a run that does not count is no episode. At most
-MAX_STEPS_BYTES of a trajectory go in; `steps_complete` says whether that is all of it.
+the run's score, F1 in [0, 1] for rediscovery; a failed agent earns 0, and a run that does not count is no
+episode. At most MAX_STEPS_BYTES of a trajectory go in; `steps_complete` says whether that is all of it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ _COLUMNS: dict[str, pl.DataType] = FIELDS | {"steps": pl.List(pl.Struct(_STEP))}
 
 def rewarded(ended: pl.DataFrame) -> list[dict[str, Any]]:
     """The runs that count, as the fields of their episodes that rows tell; ordered by slot."""
-    reward = pl.when(pl.col("outcome") == Outcome.AGENT_FAILED.value).then(0.0).otherwise(pl.col("f1"))
+    reward = (
+        pl.when(pl.col("outcome") == Outcome.AGENT_FAILED.value)
+        .then(0.0)
+        .otherwise(pl.coalesce("score", "f1"))
+    )
     told = ended.with_columns(reward=reward, schema=pl.lit(SCHEMA)).drop_nulls("reward")
     counted = [outcome.value for outcome in Outcome if outcome.counts]
     named = [name for name in FIELDS if name in told.columns]

@@ -173,7 +173,7 @@ def _entry(entrant: Sequence[Any], runs: pl.DataFrame, tasks: Sequence[str], rep
     known = sorted({*tasks, *runs["task"].unique()})
     (score,) = from_cells(table.cells(runs, table.grid(known, [agent], repeats))).agents
     (cost,) = table.costs(runs, runs)
-    samples: Sample = table.f1_samples(runs).get(agent, {})
+    samples: Sample = table.samples(runs).get(agent, {})
     over = variation(samples).over_tasks if samples else None
     return Entry(
         rank=None,

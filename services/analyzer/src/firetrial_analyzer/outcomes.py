@@ -16,6 +16,10 @@ from firetrial_kit.errors import Fault
 from firetrial_kit.errors import check as refuse
 
 METRICS = ("precision", "recall", "f1")
+F1 = "f1"
+"""The measure of runs whose claims are compared; those of other kinds of task have no METRICS."""
+SCORE = "score"
+"""What enters the mean of a run's measure, whichever that is."""
 
 
 class Outcome(StrEnum):
@@ -67,6 +71,9 @@ USAGE_FIELDS = tuple(field.name for field in fields(Usage))
 class RunOutcome:
     """The end of one attempt. Metrics lie in [0, 1]; None where the run has none or it is undefined.
 
+    `measure` names what the run is scored by. Where that is not F1, `value` is its score: at least 0, and
+    above 1 where an improvement goes beyond what was held for the best.
+
     A superseded attempt is followed by another, so its slot has not ended with it. `ending` says how the
     agent's process ended and `reason` why the outcome is not SCORED, for people. `provenance` is "here",
     "elsewhere" (made elsewhere, imported with its trajectory) or "self_reported"; `made_by` says who made one
@@ -92,17 +99,29 @@ class RunOutcome:
     model: str = ""
     provenance: str = "here"
     made_by: str = ""
+    measure: str = F1
+    value: float | None = None
 
     @property
     def slot(self) -> Slot:
         return Slot(self.task, self.agent, self.repeat)
 
     def score(self, metric: str) -> float | None:
-        """What the run adds to the mean of `metric`: its value, 0 for a failed agent, None for nothing."""
+        """What the run adds to the mean of `metric`: its value, 0 for a failed agent, None for nothing.
+
+        SCORE is that of the run's own measure.
+        """
+        if metric != SCORE and self.measure != F1:
+            return None
         if self.outcome is Outcome.AGENT_FAILED:
             return 0.0
-        value: float | None = getattr(self, metric)
+        value: float | None = self.worth if metric == SCORE else getattr(self, metric)
         return value if self.outcome is Outcome.SCORED else None
+
+    @property
+    def worth(self) -> float | None:
+        """Its score, by whatever it is measured."""
+        return self.f1 if self.measure == F1 else self.value
 
 
 def latest_attempts(runs: Iterable[RunOutcome]) -> list[RunOutcome]:
@@ -139,6 +158,8 @@ def _value_faults(run: RunOutcome) -> list[Fault]:
         for name in METRICS
         if (value := getattr(run, name)) is not None and not 0 <= value <= 1
     ]
+    if run.value is not None and not (math.isfinite(run.value) and run.value >= 0):
+        faults.append(Fault(f"{run.run_id}.value", str(run.value), "a finite score of at least 0, or none"))
     faults += [
         Fault(f"{run.run_id}.usage.{name}", str(value), "a finite number of at least 0, or none if unknown")
         for name in USAGE_FIELDS

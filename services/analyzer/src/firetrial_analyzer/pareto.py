@@ -34,7 +34,7 @@ class Place(StrEnum):
 class Placed:
     """`beaten_by` names the agents that are at least as good on both and better on one, cheapest first.
 
-    `usd_per_point` is USD a run for each of 100 points of F1; None where that is unknown or the score is 0.
+    `usd_per_point` is USD a run for each of 100 points of score; None where it is unknown or the score is 0.
     """
 
     offer: Offer
@@ -57,12 +57,12 @@ class Front:
 
 
 def offers(scores: Sequence[AgentScore], costs: Sequence[AgentCost]) -> tuple[Offer, ...]:
-    """Mean F1 and mean USD over the runs that enter the mean, one for each agent that has a score."""
+    """Mean score and mean USD over the runs that enter the mean, one for each agent that has a score."""
     usd = {cost.agent: cost.per_run.usd for cost in costs}
     return tuple(
-        Offer(score.agent, score.f1.mean, None, 0, score.f1.counted)
+        Offer(score.agent, score.main.mean, None, 0, score.main.counted)
         if (price := usd.get(score.agent)) is None
-        else Offer(score.agent, score.f1.mean, price.mean, price.counted, price.total - price.counted)
+        else Offer(score.agent, score.main.mean, price.mean, price.counted, price.total - price.counted)
         for score in scores
     )
 
@@ -74,7 +74,7 @@ def front(given: Sequence[Offer]) -> Front:
 
 
 def usd_per_point(offer: Offer) -> float | None:
-    """USD for each of the 100 points of F1 that a run brings."""
+    """USD for each of the 100 points of score that a run brings."""
     return None if offer.usd is None or not offer.score else offer.usd / (100 * offer.score)
 
 

@@ -15,8 +15,9 @@ from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.components import VarianceSplit
 from firetrial_analyzer.cost import AgentCost, TaskCost
 from firetrial_analyzer.distributions import Distributions
+from firetrial_analyzer.improvements import Improvements
 from firetrial_analyzer.memory import UNRATED, Memory
-from firetrial_analyzer.outcomes import Outcome, RunOutcome
+from firetrial_analyzer.outcomes import F1, Outcome, RunOutcome
 from firetrial_analyzer.paired import Comparison, Needed
 from firetrial_analyzer.pareto import Front
 from firetrial_analyzer.scores import AgentScore, TaskScore
@@ -79,7 +80,7 @@ class IntegrityCounts:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run in a plot. `failed` is an agent's failure, which counts as 0."""
+    """One run in a plot. `failed` is an agent's failure, which counts as 0; `score` is by its measure."""
 
     task: str
     repeat: int
@@ -87,6 +88,7 @@ class Point:
     failed: bool
     wall_seconds: float | None
     usd: float | None
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +158,14 @@ class Omitted:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Agents by falling F1, then name; task scores and costs by task and agent; the latest attempts by slot.
+    """Agents by falling score; task scores and costs by task and agent; the latest attempts by slot.
 
     `comparisons` has the pairs of agents with at least two common tasks, and `needed` the repeats that would
     tell each of them apart; `front` sets scores against costs. `reasons` says why runs were not scored, the
     most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent.
     `errors` spreads the errors of attributed runs, and `memory` says whether scores look remembered; each is
-    None where nothing was looked at.
+    None where nothing was looked at. `measure` is the main one, by which agents are ranked and compared, and
+    `improvements` has the tables of repository tasks.
     """
 
     schema: Literal["firetrial.report/2"]
@@ -186,6 +189,8 @@ class Report:
     errors: Distributions | None = None
     memory: Memory | None = None
     task_costs: tuple[TaskCost, ...] = ()
+    measure: str = F1
+    improvements: Improvements | None = None
 
     @property
     def complete(self) -> bool:

@@ -17,7 +17,7 @@ from firetrial_analyzer.components import Judged
 from firetrial_analyzer.cost import AgentCost, Figures, TaskCost, from_cell, from_figures
 from firetrial_analyzer.distributions import Errors
 from firetrial_analyzer.integrity.fingerprint import identical
-from firetrial_analyzer.outcomes import METRICS, USAGE_FIELDS, Outcome
+from firetrial_analyzer.outcomes import F1, METRICS, SCORE, USAGE_FIELDS, Outcome
 from firetrial_analyzer.scores import Cell
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy
 from firetrial_kit.errors import Fault, check
@@ -27,10 +27,14 @@ _COUNTED = pl.col("outcome").is_in([outcome.value for outcome in Outcome if outc
 
 
 def attempts(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row for each attempt, that of its latest judgement, ordered by slot and attempt."""
+    """One row for each attempt, that of its latest judgement, ordered by slot and attempt.
+
+    Each has its task's measure: a run that nobody judged may tell F1 for want of another.
+    """
     if rows["run_id"].n_unique() < len(rows):
         rows = rows.sort("judged_at", "judgement_id", nulls_last=False).unique("run_id", keep="last")
-    return rows.sort(*SLOT, "attempt", "run_id")
+    other = pl.col("measure").filter(pl.col("measure") != F1).first().over("task")
+    return rows.with_columns(pl.coalesce(other, pl.lit(F1)).alias("measure")).sort(*SLOT, "attempt", "run_id")
 
 
 def ends_slot(of_attempts: pl.DataFrame) -> pl.Series:
@@ -63,22 +67,31 @@ def refuse(of_attempts: pl.DataFrame) -> None:
 def _score(metric: str) -> pl.Expr:
     """As `RunOutcome.score`."""
     outcome = pl.col("outcome")
-    failed = pl.when(outcome == Outcome.AGENT_FAILED.value).then(pl.lit(0.0))
-    return failed.when(outcome == Outcome.SCORED.value).then(pl.col(metric))
+    of_another = (pl.col("measure") != F1) if metric != SCORE else pl.lit(value=False)
+    worth = (
+        pl.when(pl.col("measure") == F1).then(pl.col("f1")).otherwise(pl.col(SCORE))
+        if metric == SCORE
+        else pl.col(metric)
+    )
+    counted = pl.when(of_another).then(None).when(outcome == Outcome.AGENT_FAILED.value).then(pl.lit(0.0))
+    return counted.when(outcome == Outcome.SCORED.value).then(worth)
 
 
 def cells(ended: pl.DataFrame, planned: pl.DataFrame) -> dict[tuple[str, str], Cell]:
     """(task, agent) → what its slots came to; `planned` has the columns of SLOT."""
-    columns = [_score(metric).alias(metric) for metric in METRICS]
-    slots = planned.join(ended.select(*SLOT, "outcome", *columns), on=SLOT, how="full", coalesce=True)
+    columns = [_score(metric).alias(metric) for metric in (*METRICS, SCORE)]
+    slots = planned.join(
+        ended.select(*SLOT, "outcome", "measure", *columns), on=SLOT, how="full", coalesce=True
+    )
     counts = [(pl.col("outcome") == outcome.value).sum().alias(outcome.value) for outcome in Outcome]
     pending = pl.col("outcome").is_null().sum().alias("pending")
-    grouped = slots.group_by("task", "agent").agg(*METRICS, *counts, pending)
-    values = [[cell.to_numpy() for cell in grouped[metric]] for metric in METRICS]
+    measure = pl.col("measure").drop_nulls().first()
+    grouped = slots.group_by("task", "agent").agg(*METRICS, SCORE, measure, *counts, pending)
+    values = [[cell.to_numpy() for cell in grouped[metric]] for metric in (*METRICS, SCORE)]
     return {
-        (cell["task"], cell["agent"]): Cell(precision, recall, f1, _outcomes(cell))
-        for cell, precision, recall, f1 in zip(
-            grouped.drop(METRICS).iter_rows(named=True), *values, strict=True
+        (cell["task"], cell["agent"]): Cell(precision, recall, f1, score, _outcomes(cell), cell["measure"])
+        for cell, precision, recall, f1, score in zip(
+            grouped.drop(*METRICS, SCORE).iter_rows(named=True), *values, strict=True
         )
     }
 
@@ -124,11 +137,12 @@ def _by(rows: pl.DataFrame, *keys: str) -> dict[tuple[Any, ...], Figures]:
     }
 
 
-def f1_samples(ended: pl.DataFrame) -> dict[str, dict[str, list[float]]]:
-    """Agent → task → F1 of each repeat that counts."""
-    scored = ended.select("agent", "task", f1=_score("f1")).drop_nulls("f1")
+def samples(ended: pl.DataFrame, measure: str = F1) -> dict[str, dict[str, list[float]]]:
+    """Agent → task → score of each repeat that counts and is measured so."""
+    measured = ended.filter(pl.col("measure") == measure)
+    scored = measured.select("agent", "task", score=_score(SCORE)).drop_nulls(SCORE)
     found: dict[str, dict[str, list[float]]] = defaultdict(dict)
-    for agent, task, values in scored.group_by("agent", "task").agg("f1").sort("agent", "task").iter_rows():
+    for agent, task, values in scored.group_by("agent", "task").agg(SCORE).sort("agent", "task").iter_rows():
         found[agent][task] = values
     return dict(found)
 
@@ -137,7 +151,7 @@ def judgings(ended: pl.DataFrame) -> dict[str, dict[str, Judged]]:
     """Agent → task → the F1 that its runs count with, or that of each time that one was judged."""
     scored = (ended["outcome"] == Outcome.SCORED.value) & ended["f1"].is_not_null()
     several = scored & (ended["judgings"].list.len() > 1).fill_null(value=False)
-    once = f1_samples(ended.filter(~several))
+    once = samples(ended.filter(~several))
     grouped = ended.filter(several).group_by("agent", "task").agg("judgings").iter_rows()
     more = {(agent, task): runs for agent, task, runs in grouped}
     found: dict[str, dict[str, Judged]] = defaultdict(dict)
@@ -215,9 +229,10 @@ def reasons(ended: pl.DataFrame) -> pl.DataFrame:
     return counted.sort("runs", "outcome", "reason", descending=[True, False, False])
 
 
-def points(ended: pl.DataFrame, most: int) -> dict[str, list[dict[str, Any]]]:
-    """Agent → its counted runs, all or `most` of them evenly chosen in the order of slots."""
-    counted = ended.filter(_COUNTED).select(*SLOT, "outcome", "wall_seconds", "usd", f1=_score("f1"))
+def points(ended: pl.DataFrame, most: int, measure: str = F1) -> dict[str, list[dict[str, Any]]]:
+    """Agent → its counted runs of a measure, all or `most` of them evenly chosen in the order of slots."""
+    measured = ended.filter(_COUNTED & (pl.col("measure") == measure))
+    counted = measured.select(*SLOT, "outcome", "wall_seconds", "usd", f1=_score("f1"), score=_score(SCORE))
     place, held = pl.int_range(pl.len()).over("agent"), pl.len().over("agent")
     chosen = (place * most) // held != ((place - 1) * most) // held
     few = counted.filter((held <= most) | (place == 0) | chosen)

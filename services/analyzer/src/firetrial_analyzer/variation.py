@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from firetrial_analyzer.outcomes import RunOutcome, latest_attempts
+from firetrial_analyzer.outcomes import F1, SCORE, RunOutcome, latest_attempts
 from firetrial_analyzer.paired import Comparison, Needed, compare, needed_of, repeated
 from firetrial_analyzer.variance import (
     Interval,
@@ -29,7 +29,7 @@ PASS_RUNS = (1, 3, 5)
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Of an agent's mean F1, in [0, 1]. What the runs do not tell is None.
+    """Of an agent's mean score, F1 in [0, 1] for instance. What the runs do not tell is None.
 
     `over_tasks` is the interval for other tasks of the same kind, `over_repeats` the one for the same tasks
     run again. `sample_std_over_tasks` stands beside the population std of the score. `cv` is over repeats.
@@ -46,12 +46,12 @@ class Variation:
         return self.over_tasks or self.over_repeats
 
 
-def f1_samples(runs: Iterable[RunOutcome]) -> dict[str, dict[str, list[float]]]:
-    """Agent → task → F1 of each repeat that counts."""
+def samples(runs: Iterable[RunOutcome], measure: str = F1) -> dict[str, dict[str, list[float]]]:
+    """Agent → task → score of each repeat that counts and is measured so."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for run in latest_attempts(runs):
-        if (f1 := run.score("f1")) is not None:
-            found[run.agent][run.task].append(f1)
+        if run.measure == measure and (score := run.score(SCORE)) is not None:
+            found[run.agent][run.task].append(score)
     return {agent: dict(tasks) for agent, tasks in found.items()}
 
 

@@ -20,8 +20,9 @@ from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.attribution_wire import attribution_to_wire
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict, f1
 from firetrial_analyzer.integrity_wire import integrity_to_wire
+from firetrial_analyzer.kinds.repository_wire import sealed_to_domain
 from firetrial_analyzer.memory import difficulty
-from firetrial_analyzer.outcomes import Outcome, RunOutcome, Usage
+from firetrial_analyzer.outcomes import F1, Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
 from firetrial_analyzer.render import Format
 from firetrial_analyzer.report import Task
@@ -104,6 +105,8 @@ def run_to_domain(
         model=run.model,
         provenance=_PROVENANCES.get(run.provenance, "here"),
         made_by=run.made_by,
+        measure=(scores.measure if scores is not None else "") or F1,
+        value=_set(scores, "score") if scores is not None and scores.measure not in {"", F1} else None,
     )
 
 
@@ -173,6 +176,7 @@ def judgement_to_domain(data: bytes) -> tuple[Judge, Judgement]:
         _time(judgement, "judged_at"),
         tuple(judgement.flags),
         _judgings(judgement),
+        sealed_to_domain(judgement.sealed) if judgement.HasField("sealed") else None,
     )
 
 
