@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
+from firetrial_kit.clock import SystemClock
+from firetrial_kit.testing import InMemoryState
+from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.records import Books
 from firetrial_runner.run import Outcome, RunState
 from support import repositories
+from support import scripted_models as scripted
 from support.bench import Bench, bench
 from support.repositories import BEST, BETTER, BROKEN, OVERFIT
+from support.scripted_models import ScriptedModels
 
 pytestmark = pytest.mark.needs("bwrap")
+long = pytest.mark.skipif(
+    os.environ.get("FIRETRIAL_BENCH") != "full", reason="FIRETRIAL_BENCH=full runs what takes long"
+)
 
 
 @pytest.fixture
@@ -51,6 +63,7 @@ async def test_steps_are_validated_recorded_told_and_the_best_is_tested(found: B
     assert [*found.runner.work_dir.glob("r-*"), *found.runner.work_dir.glob("test-*")] == []
 
 
+@long
 async def test_who_overfits_the_validation_gains_nothing_in_the_test(found: Bench) -> None:
     sealed = (await found.judged(f"step({OVERFIT!r})\n", repositories.made())).sealed
     assert (sealed.validation_improvement, sealed.test_improvement) == (1.0, 0.0)
@@ -106,6 +119,7 @@ step({BEST!r})
     assert judgement.scores.score == 1.0
 
 
+@long
 async def test_time_that_is_up_ends_the_step_under_way(found: Bench) -> None:
     slow = "import time\ndef predict(xs):\n    time.sleep(60)\n    return xs\n"
     agent = f"step({BETTER!r})\nstep({slow!r})\n"
@@ -115,9 +129,43 @@ async def test_time_that_is_up_ends_the_step_under_way(found: Bench) -> None:
     assert "step 2 was under way when the run ended" in await found.said(run)
 
 
+@long
 async def test_a_validation_that_takes_too_long_is_a_failed_step(found: Bench) -> None:
     slow = "import time\ndef predict(xs):\n    time.sleep(60)\n    return xs\n"
     judgement = await found.judged(f"step({slow!r})\n", repositories.made(step_time="2s"))
     (step,) = await found.steps(judgement.run_id)
     assert (step["state"], step["exit"]["termination"]) == ("STATE_FAILED", "TERMINATION_TIMED_OUT")
     assert step["reason"].startswith("timed out")
+
+
+async def test_models_and_steps_are_reached_by_one_door_and_tokens_are_told_by_step(tmp_path: Path) -> None:
+    agent = f"""\
+import urllib.request
+def chat():
+    body = {{"model": "small", "messages": [{{"role": "user", "content": "hello"}}]}}
+    headers = {{"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    return json.load(urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)))
+used = [chat()["usage"]["total_tokens"] for _ in range(3)]
+step({BETTER!r})
+step({BEST!r})
+used.append(chat()["usage"]["total_tokens"])
+step({BEST!r})
+print("used", sum(used[:3]), used[3])
+"""
+    registry, clock, settings = CollectorRegistry(), SystemClock(), tmp_path / "gateway.toml"
+    with ScriptedModels(lambda _: scripted.text("hello there")) as models:
+        told = {"dialect": "openai", "models": ["small"], "key_env": "KEY", "url": models.base_url}
+        settings.write_text(
+            "[upstreams.main]\n" + "".join(f"{n} = {json.dumps(v)}\n" for n, v in told.items())
+        )
+        state = InMemoryState()
+        async with Doors.by(settings, {"KEY": "sk-real"}, Books(state), clock, registry) as doors:
+            with bench(tmp_path / "work", doors, state) as found:
+                judgement = await found.judged(agent, repositories.made())
+                run = await found.runner.run(judgement.run_id)
+                (used,) = re.findall(r"used (\d+) (\d+)", await found.said(run))
+                steps = await found.steps(run.id)
+    assert [int(step.get("tokens", 0)) for step in steps] == [int(used[0]), 0, int(used[1])]
+    assert run.usage is not None
+    assert run.usage.model_calls == 4

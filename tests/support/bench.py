@@ -18,9 +18,10 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.bus import Consumer
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.objects import GRANTS
-from firetrial_kit.testing import InMemoryObjects
+from firetrial_kit.testing import InMemoryObjects, InMemoryState
 from firetrial_runner.agent import AgentDefinition, AgentFile
 from firetrial_runner.agents import Agents
+from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.run import Run
 from firetrial_runner.sandbox.bwrap import BwrapSandbox
 from support.repositories import Made
@@ -120,12 +121,15 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path) -> Iterator[Bench]:
-    """A bench whose runner works in `folder`, each side with the access that it has."""
+def bench(folder: Path, doors: Doors | None = None, state: InMemoryState | None = None) -> Iterator[Bench]:
+    """A bench whose runner works in `folder`, each side with the access that it has.
+
+    It reaches models by `doors`, which look into `state`.
+    """
     judge = Judge()
     real: dict[str, Any] = {"sandbox": BwrapSandbox.create(), "clock": SystemClock(), "bus": judge.bus}
     objects = InMemoryObjects(GRANTS["runner"], sharing=judge.everything)
-    runner = Runner(folder, objects=objects, **real)
+    runner = Runner(folder, objects=objects, doors=doors, state=state or InMemoryState(), **real)
     try:
         yield Bench(runner, judge)
     finally:
