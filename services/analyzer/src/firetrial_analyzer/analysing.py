@@ -17,6 +17,8 @@ from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.integrity.checking import Check
 from firetrial_analyzer.integrity.contact import Host
 from firetrial_analyzer.integrity.findings import Integrity
+from firetrial_analyzer.kinds import follow_up
+from firetrial_analyzer.kinds.follow_up import HandedIn
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.taxonomy.catalogue import LATEST
 from firetrial_analyzer.taxonomy.evidence import Evidence, Signal, asked_of, gather
@@ -47,12 +49,14 @@ class Material:
     """What an analysis looks at: the texts are empty where there is none.
 
     `check` has seen every step, also those that are not kept; there is none without a conclusion.
+    `handed_in` is what a follow-up run handed in, whose paper is then the conclusion.
     """
 
     instruction: str
     conclusion: str
     trajectory: Trajectory
     check: Check | None = None
+    handed_in: HandedIn | None = None
 
     def evidence(self) -> Evidence:
         return gather(
@@ -108,15 +112,38 @@ class Analysing:
         attribution, integrity = await self._looked_into(run, left, None, no_model)
         return analyse(run, _named(attribution, id_, no_model), integrity)
 
+    async def integrity(self, run: RunOutcome, left: Left) -> Integrity | None:
+        """What can be said of its integrity without a model; None where it concluded nothing.
+
+        Raises what the store raises.
+        """
+        async with self._room(left):
+            material = await self.material(run, left)
+            settled = await asyncio.to_thread(lambda: settle(material.evidence()))
+            return await self._integrity(material, left, settled.facts)
+
     async def material(self, run: RunOutcome, left: Left) -> Material:
         """What the run left, read."""
-        instruction = await self._archive.instruction(run.task)
+        told = await self._archive.briefing(run.task)
         conclusion = await self._archive.conclusion(left.conclusion) if left.conclusion else ""
+        handed_in = await self._handed_in(left.artifacts) if told.follow_up and left.artifacts else None
+        conclusion = (handed_in.paper if handed_in else "") or conclusion
         if not conclusion.strip():
-            return Material(instruction, "", await self._archive.trajectory(run.run_id))
-        check = Check(conclusion, instruction)
+            trajectory = await self._archive.trajectory(run.run_id)
+            return Material(told.instruction, "", trajectory, handed_in=handed_in)
+        check = Check(conclusion, told.instruction, paper=handed_in is not None)
         trajectory = await self._archive.trajectory(run.run_id, check.step)
-        return Material(instruction, conclusion, trajectory, check)
+        return Material(told.instruction, conclusion, trajectory, check, handed_in)
+
+    async def _handed_in(self, artifacts: ObjectRef) -> HandedIn:
+        try:
+            async with self._archive.artifacts(artifacts) as archive:
+                archive.seek(0)
+                return await asyncio.to_thread(follow_up.read, archive)
+        except FiretrialError as error:
+            if error.retryable:
+                raise
+            return HandedIn(left_out=[f"the submission could not be read: {error.message}"])
 
     async def _looked_into(
         self, run: RunOutcome, left: Left, judgement: Judgement | None, no_model: str
@@ -145,7 +172,10 @@ class Analysing:
             return None
         await asyncio.to_thread(check.end_of_steps)
         check.not_read(material.trajectory.lost)
-        if left.artifacts:
+        if material.handed_in is not None:
+            check.code(material.handed_in.code)
+            check.not_read(material.handed_in.left_out)
+        elif left.artifacts:
             try:
                 async with self._archive.artifacts(left.artifacts) as archive:
                     await asyncio.to_thread(check.tar, archive)

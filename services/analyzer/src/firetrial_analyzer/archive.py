@@ -11,8 +11,8 @@ from typing import IO
 from pydantic import TypeAdapter, ValidationError
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.attribution_wire import instruction_to_domain
 from firetrial_analyzer.claims import Judgement
+from firetrial_analyzer.kinds.briefing_wire import UNKNOWN, Briefing, briefing_to_domain
 from firetrial_analyzer.render import MEDIA_TYPES, Format
 from firetrial_analyzer.report import Task
 from firetrial_analyzer.taxonomy.steps import Step
@@ -96,14 +96,14 @@ class Archive:
                 raise
             return Task(task_id)
 
-    async def instruction(self, task_id: str) -> str:
-        """What the agent was told; empty where the task cannot be read."""
+    async def briefing(self, task_id: str) -> Briefing:
+        """What the agent was told; UNKNOWN where the task cannot be read."""
         try:
-            return instruction_to_domain(await self._objects.get(f"runs/tasks/{task_id}/task.json"))
+            return briefing_to_domain(await self._objects.get(f"runs/tasks/{task_id}/task.json"))
         except FiretrialError as error:
             if error.retryable:
                 raise
-            return ""
+            return UNKNOWN
 
     async def conclusion(self, ref: ObjectRef) -> str:
         """What the agent concluded; empty where it cannot be read."""

@@ -4,25 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from google.protobuf.json_format import Parse, ParseError
-
 from firetrial.analyzer.v1 import attribution_pb2 as pb
-from firetrial.parser.v1 import task_pb2
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.attribution import Attribution, Missed
 from firetrial_analyzer.false_claims import FalsePositive
 from firetrial_analyzer.reviews import Agreement, Review
 from firetrial_analyzer.taxonomy.evidence import Signal
 from firetrial_analyzer.taxonomy.steps import Citation
-from firetrial_kit.errors import FiretrialError, Reason
-
-
-def instruction_to_domain(data: bytes) -> str:
-    """What a task tells the agent. Raises CORRUPT for bytes that are no task."""
-    try:
-        return Parse(data, task_pb2.Task(), ignore_unknown_fields=True).instruction
-    except (ParseError, UnicodeDecodeError) as error:
-        raise FiretrialError(Reason.CORRUPT, f"the task cannot be read: {error}") from error
 
 
 def attribution_to_wire(item: AnalysedRun) -> pb.Attribution:

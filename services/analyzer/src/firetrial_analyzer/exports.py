@@ -59,7 +59,7 @@ class Exports:
         ended = table.latest(table.attempts(await self._ledger.rows(record)))
         for run in episodes.rewarded(ended):
             task = await self._archive.task(run["task"])
-            instruction = await self._archive.instruction(run["task"])
+            instruction = (await self._archive.briefing(run["task"])).instruction
             keys = await self._objects.keys("runs", f"runs/{run['run_id']}/trajectory/")
             async for piece in episodes.line(run, task, instruction, keys, self._chunk):
                 yield piece

@@ -9,11 +9,10 @@ import structlog
 from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import events_pb2 as parser_events
 from firetrial.runner.v1 import events_pb2 as runner_events
-from firetrial.runner.v1 import run_pb2
 from firetrial_analyzer.analysing import Analysing, Left
 from firetrial_analyzer.analysis import unanalysed
 from firetrial_analyzer.archive import Archive
-from firetrial_analyzer.integrity.contact import Host
+from firetrial_analyzer.integrity_wire import left_to_domain
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.record import Plan
 from firetrial_analyzer.reports import Reports
@@ -22,7 +21,6 @@ from firetrial_kit.asking import ModelError
 from firetrial_kit.bus import Consumer, Fail, Handle, Received
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.events import EVENTS, subject
-from firetrial_kit.references import ref_to_domain
 
 # The run that a message is about and its plan; no run where a judge has still to speak.
 Read = Callable[[Received], tuple[RunOutcome | None, Plan]]
@@ -80,7 +78,7 @@ class Handlers:
         run, plan = _finished(message)
         if run is None or await self._reports.again(run, "", plan):
             return
-        left = _left(message.parse(runner_events.RunFinished).run)
+        left = left_to_domain(message.parse(runner_events.RunFinished).run)
         await self._reports.add(await self._analysing.unjudged(run, left, no_model=no_model), plan)
 
     async def _judge(self, message: Received, no_model: str = "") -> None:
@@ -91,7 +89,7 @@ class Handlers:
         ref = event.judgement
         judge, judgement = await self._archive.judgement(run.run_id, ref.uri, ref.sha256)
         item = await self._analysing.judged(
-            run, _left(event.run), event.judgement_id, judge, judgement, no_model=no_model
+            run, left_to_domain(event.run), event.judgement_id, judge, judgement, no_model=no_model
         )
         await self._reports.add(item, plan)
 
@@ -134,13 +132,6 @@ class Handlers:
     async def _dropped(self, message: Received, error: FiretrialError) -> None:
         """Nothing in the message could be told to have failed."""
         self._log.error("message dropped", subject=message.subject, error=error.message)
-
-
-def _left(run: run_pb2.Run) -> Left:
-    conclusion = ref_to_domain(run.conclusion) if run.HasField("conclusion") else None
-    artifacts = ref_to_domain(run.artifacts) if run.HasField("artifacts") else None
-    hosts = tuple(Host(contact.host, contact.refused, contact.denied) for contact in run.contacts)
-    return Left(run.trajectory_chunks, conclusion, artifacts, hosts)
 
 
 def _finished(message: Received) -> tuple[RunOutcome | None, Plan]:

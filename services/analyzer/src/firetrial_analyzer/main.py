@@ -49,7 +49,8 @@ async def build(parts: Parts) -> Service:
             rpcs,
         )
 
-    handlers = Handlers(reports, archive, parts.log, Analysing(archive, *attributor(settings, parts)))
+    rpcs.analysing = Analysing(archive, *attributor(settings, parts))
+    handlers = Handlers(reports, archive, parts.log, rpcs.analysing)
     return Service(NAME, register, handlers.consumers(settings.analyses_at_once))
 
 

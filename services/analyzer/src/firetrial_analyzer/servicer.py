@@ -13,6 +13,7 @@ from firetrial_analyzer.comparing import compared
 from firetrial_analyzer.embedding import Embedder, HashedEmbedder
 from firetrial_analyzer.export_rpcs import ExportRpcs
 from firetrial_analyzer.exports import Exports
+from firetrial_analyzer.integrity_rpcs import IntegrityRpcs
 from firetrial_analyzer.process_rpcs import ProcessRpcs
 from firetrial_analyzer.release_rpcs import ReleaseRpcs
 from firetrial_analyzer.releases import Releases
@@ -26,7 +27,9 @@ from firetrial_kit.bus import Bus
 from firetrial_kit.rpc import PIECE
 
 
-class AnalyzerServicer(AttributionRpcs, ExportRpcs, ProcessRpcs, ReleaseRpcs, RunPageRpcs, WatchingRpcs):
+class AnalyzerServicer(
+    AttributionRpcs, ExportRpcs, IntegrityRpcs, ProcessRpcs, ReleaseRpcs, RunPageRpcs, WatchingRpcs
+):
     def __init__(
         self,
         *,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -12,10 +13,11 @@ from firetrial_analyzer.integrity.files import Files
 from firetrial_analyzer.integrity.findings import Finding, Integrity, NumberTrace, Trace
 from firetrial_analyzer.integrity.fingerprint import Fingerprint
 from firetrial_analyzer.integrity.numbers import Numbers
+from firetrial_analyzer.integrity.paper_check import PaperCheck
 from firetrial_analyzer.integrity.passages import Passage, passages
 from firetrial_analyzer.taxonomy.actions import Action, Stream
 from firetrial_analyzer.taxonomy.evidence import Signal
-from firetrial_analyzer.taxonomy.steps import Step
+from firetrial_analyzer.taxonomy.steps import Citation, Step
 
 MAX_CONCLUSION = 256 * 1024
 """Characters of a conclusion that are read."""
@@ -23,7 +25,10 @@ _TOLD = 20
 
 
 class Check:
-    """Takes steps and files, and then says what is known of the conclusion."""
+    """Takes steps and files, and then says what is known of the conclusion.
+
+    Where that is a whole `paper`, its tables, its settings and the programs that it names are looked up, too.
+    """
 
     def __init__(
         self,
@@ -32,6 +37,7 @@ class Check:
         *,
         source: Source | None = None,
         given: Iterable[str] = (),
+        paper: bool = False,
     ) -> None:
         self._conclusion = conclusion[:MAX_CONCLUSION]
         self._left_out: list[str] = []
@@ -43,6 +49,7 @@ class Check:
         self._contacts = Contacts(source or Source())
         self._protected = Protected(given, instruction)
         self._fingerprint = Fingerprint()
+        self._paper = PaperCheck(self._conclusion) if paper else None
 
     def step(self, step: Step) -> None:
         """Take the next step of the trajectory."""
@@ -56,6 +63,12 @@ class Check:
         """Take lines of a file that the run left."""
         self._numbers.see(passage)
         self._executed.see(passage)
+
+    def code(self, files: Mapping[str, str]) -> None:
+        """Take the code that came with a paper, by path. It proves nothing, but may contradict the paper."""
+        if self._paper:
+            for name, text in files.items():
+                self._paper.code(name, text)
 
     def tar(self, archive: IO[bytes]) -> None:
         """Take the files of a tar."""
@@ -78,14 +91,17 @@ class Check:
     def result(self, facts: Sequence[Signal] = (), hosts: Iterable[Host] = ()) -> Integrity:
         """All that is known. `facts` are the taxonomy's signals, `hosts` whom the run spoke to."""
         numbers = self._numbers.traces()
+        settings = self._paper.settings(numbers) if self._paper else {}
+        numbers = tuple(_as_setting(number, settings) for number in numbers)
         if self._numbers.left_out:
             self._left_out.append(f"{self._numbers.left_out} numbers of the conclusion were not looked for")
         if not self._numbers.all_tables:
             self._left_out.append("not every table was looked through for numbers that others follow from")
         findings = [
-            *self._unfounded(numbers),
+            *self._unfounded(numbers, settings),
             *fewer_samples(self._conclusion, numbers),
             *self._executed.findings(facts),
+            *(self._paper.findings(numbers) if self._paper else ()),
             *self._contacts.findings(hosts),
             *self._protected.findings(),
             *(Finding("not_read", why) for why in self._left_out),
@@ -97,19 +113,30 @@ class Check:
         for action in actions:
             self._contacts.see(action)
             self._protected.see(action)
+            if self._paper:
+                self._paper.see(action)
             for passage in passages([action], self._conclusion):
                 self._numbers.see(passage)
                 self._executed.see(passage)
                 self._fingerprint.see(passage)
 
-    def _unfounded(self, numbers: Sequence[NumberTrace]) -> Iterator[Finding]:
+    def _unfounded(self, numbers: Sequence[NumberTrace], settings: Mapping[int, object]) -> Iterator[Finding]:
         untraced = [number for number in numbers if number.trace is Trace.UNTRACED]
         if untraced:
             told = ", ".join(number.text for number in untraced[:_TOLD])
             more = f" and {len(untraced) - _TOLD} more" if len(untraced) > _TOLD else ""
             statement = f"{len(untraced)} of {len(numbers)} numbers stand in no output and follow from none"
             yield Finding("untraced_number", f"{statement}: {told}{more}.")
-        for quantity, code, output in self._numbers.hard_coded()[:_TOLD]:
+        hard_coded = [found for found in self._numbers.hard_coded() if found[0].start not in settings]
+        for quantity, code, output in hard_coded[:_TOLD]:
             citations = tuple(place.citation for place in (code, output) if place.citation)
             statement = f"{quantity.text} was only printed by code that has it written in it."
             yield Finding("hard_coded_number", statement, citations)
+
+
+def _as_setting(number: NumberTrace, settings: Mapping[int, tuple[Citation, ...]]) -> NumberTrace:
+    if number.start not in settings:
+        return number
+    return replace(
+        number, trace=Trace.TRACED, source="a setting of the run", citations=settings[number.start]
+    )
