@@ -57,12 +57,16 @@ class Engine:
     """A Docker client whose engine has no NVIDIA runtime: it makes the container, and cannot start it."""
 
     def __init__(self) -> None:
-        self.containers = self
+        self.containers = self.images = self
+        self.id, self.attrs = "1", {"Config": None}
         self.asked: list[dict[str, Any]] = []
         self.removed = 0
 
-    def version(self) -> dict[str, str]:
-        return {"Version": "27.0"}
+    def info(self) -> dict[str, str]:
+        return {"ServerVersion": "27.0"}
+
+    def get(self, _: str) -> Engine:
+        return self
 
     def create(self, *_: Any, **wanted: Any) -> Engine:
         self.asked.append(wanted)

@@ -74,6 +74,14 @@ def _started(folder: Path) -> Iterator[str]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        _unmount(folder)
+
+
+def _unmount(folder: Path) -> None:
+    """What an engine leaves mounted: the host's network where a container used it, what it was killed in."""
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for mount in reversed([path for path in mounts if path.startswith(f"{folder}/")]):
+        subprocess.run(["umount", "--lazy", mount], check=True)
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

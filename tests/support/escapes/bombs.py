@@ -104,7 +104,7 @@ def more():
 children = [os.fork() for _ in range(2)]
 """, lines=lines("""
         more()
-        time.sleep(1.5) or must(live() <= 513, live())
+        must(any(live() <= 513 or time.sleep(0.5) for _ in range(20)), live())
         os._exit(0) if 0 in children else must(not [os.waitpid(child, 0) for child in children] == [])
         must(not [s.close() for s in socks] or time.sleep(1) or 'chat.completion' in ask('hello'))
     """), limits={"wall": 40}, beside_others=True),
