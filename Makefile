@@ -138,4 +138,4 @@ check: lint types imports proto-check lock-check demo isolated test  ## everythi
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean

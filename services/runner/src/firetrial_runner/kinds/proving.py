@@ -99,7 +99,7 @@ async def prove(place: Place, key: str, proof: Proof) -> Proved:
         if proof.score is None or not well(end):
             results = await asyncio.to_thread(_results, first, proof.results_file, found)
             return Proved(end, results if proof.score is None else None, _end_of(tail), tuple(found))
-        if await asyncio.to_thread((first / proof.results_file).exists):
+        if await asyncio.to_thread(_is_there, first / proof.results_file):
             found.append(f"{proof.results_file} was written where no results are made; it is not used")
         carried = await asyncio.to_thread(_carried, first, proof.outputs, found)
         second, score = place.folder / "second", proof.score
@@ -151,17 +151,25 @@ def _end_of(tail: deque[bytes]) -> bytes:
     return b"".join(tail)[-KEPT:]
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def _results(folder: Path, name: str, found: list[str]) -> bytes | None:
     """The file of results, where it is one: a link could lead to any file that this runner may read."""
     return _taken(folder, name, MAX_RESULTS, found)
 
 
 def _taken(folder: Path, name: str, most: int, found: list[str]) -> bytes | None:
+    """A file that a command left. What shuts the runner out is the command's own doing, and no file."""
     path = folder / name
-    if any(part.is_symlink() for part in (path, *path.parents) if part.is_relative_to(folder)):
-        found.append(f"{name} is a link, or lies behind one; it is not followed")
-        return None
     try:
+        if any(part.is_symlink() for part in (path, *path.parents) if part.is_relative_to(folder)):
+            found.append(f"{name} is a link, or lies behind one; it is not followed")
+            return None
         opened = open_regular(path)
     except OSError:
         return None
