@@ -90,12 +90,19 @@ class Pinned:
 
     def planted(self, copy: Path) -> list[str]:
         """What lies beside an agent's copy that a validation would be led astray by, were it taken along."""
-        links = [target for target in self.targets if (copy / target).is_symlink()]
+        links = [target for target in self.targets if _is_link(copy / target)]
         beside = (path for path in islice(_files(copy), _LOOKED_AT) if not (self.folder / path).exists())
         astray = ((path, why) for path in beside if (why := _astray(path)))
         found = [f"the target file {target!r} is a link in the workspace" for target in links]
         found += [f"{path!r} was left in the workspace, {why}; it is not used" for path, why in astray]
         return _few(found)
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:  # the agent shut the folder
+        return False
 
 
 def _astray(path: str) -> str:
