@@ -19,6 +19,8 @@ from firetrial_analyzer.integrity.contact import Host
 from firetrial_analyzer.integrity.findings import Integrity
 from firetrial_analyzer.kinds import follow_up
 from firetrial_analyzer.kinds.follow_up import HandedIn
+from firetrial_analyzer.kinds.repository import MEASURE, Sealed, Spent
+from firetrial_analyzer.kinds.repository_runs import RepositoryRuns
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.taxonomy.catalogue import LATEST
 from firetrial_analyzer.taxonomy.evidence import Evidence, Signal, asked_of, gather
@@ -67,13 +69,20 @@ class Material:
 class Analysing:
     """Loads what a run left and analyses it; beside what a model was paid for, nothing is stored here.
 
-    An `attributor` is asked for what the signals leave open; `accounts` cap its cost.
+    An `attributor` is asked for what the signals leave open; `accounts` cap its cost. `repositories` looks
+    into the steps of repository runs.
     """
 
     def __init__(
-        self, archive: Archive, attributor: Attributor | None = None, accounts: Accounts | None = None
+        self,
+        archive: Archive,
+        attributor: Attributor | None = None,
+        accounts: Accounts | None = None,
+        *,
+        repositories: RepositoryRuns | None = None,
     ) -> None:
         self._archive = archive
+        self._repositories = repositories
         self._attributor = attributor
         self._accounts = accounts
         self._large = asyncio.Lock()
@@ -97,7 +106,8 @@ class Analysing:
             return kept
         attribution, integrity = await self._looked_into(run, left, judgement, no_model)
         named = _named(attribution, id_, no_model)
-        return analyse_judged(run, judgement_id, judge, judgement, named, integrity=integrity)
+        found = analyse_judged(run, judgement_id, judge, judgement, named, integrity=integrity)
+        return await self._improved(found, judgement.sealed)
 
     async def unjudged(self, run: RunOutcome, left: Left, *, no_model: str = "") -> AnalysedRun:
         """A failure of the agent is attributed; one that was not its own says nothing about it.
@@ -110,7 +120,17 @@ class Analysing:
         if (kept := await self._kept(run, id_)) is not None:
             return kept
         attribution, integrity = await self._looked_into(run, left, None, no_model)
-        return analyse(run, _named(attribution, id_, no_model), integrity)
+        return await self._improved(analyse(run, _named(attribution, id_, no_model), integrity), None)
+
+    async def _improved(self, found: AnalysedRun, sealed: Sealed | None) -> AnalysedRun:
+        """With what a repository run came to; as it is for a run of another kind."""
+        known = await self._repositories.known(found.run.task) if self._repositories else None
+        if known is None or self._repositories is None:
+            return found
+        run = replace(found.run, measure=MEASURE)
+        spent = Spent(run.usage.tokens, run.usage.wall_seconds)
+        improvement = await self._repositories.improvement(known, run.run_id, sealed, spent)
+        return replace(found, run=run, improvement=improvement)
 
     async def integrity(self, run: RunOutcome, left: Left) -> Integrity | None:
         """What can be said of its integrity without a model; None where it concluded nothing.
@@ -190,7 +210,7 @@ class Analysing:
         kept = await self._archive.find_analysis(run.run_id)
         if kept is None or kept.attribution is None or kept.attribution.id != id_:
             return None
-        return replace(kept, run=run)
+        return replace(kept, run=replace(run, measure=kept.run.measure))
 
     def _id(self, run: RunOutcome, left: Left, judgement_id: str) -> str:
         conclusion = left.conclusion.sha256 if left.conclusion else ""

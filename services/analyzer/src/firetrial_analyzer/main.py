@@ -12,6 +12,7 @@ from firetrial_analyzer.assembly import servicer
 from firetrial_analyzer.attributing.assembly import attributor
 from firetrial_analyzer.config import AnalyzerSettings
 from firetrial_analyzer.handlers import Handlers
+from firetrial_analyzer.kinds.repository_runs import RepositoryRuns
 from firetrial_analyzer.ledger import Ledger
 from firetrial_analyzer.metrics import AnalyzerMetrics
 from firetrial_analyzer.onnx_embedding import chosen
@@ -29,17 +30,15 @@ async def build(parts: Parts) -> Service:
     archive = Archive(parts.objects)
     ledger = Ledger(Records(parts.state, "report", ReportRecord), parts.objects, parts.clock)
     reports = Reports(
-        ledger=ledger,
-        archive=archive,
-        announcer=Announcer(parts.bus, parts.clock),
-        metrics=AnalyzerMetrics(parts.registry),
-        cutoffs=settings.cutoff_table(),
-        shown_runs=settings.shown_runs,
-    )
+        ledger=ledger, archive=archive,
+        announcer=Announcer(parts.bus, parts.clock), metrics=AnalyzerMetrics(parts.registry),
+        cutoffs=settings.cutoff_table(), shown_runs=settings.shown_runs,
+    )  # fmt: skip
+    embedder = chosen(settings.embedder_model, settings.embedder_tokenizer)
     rpcs = servicer(
         reports, ledger, archive,
         bus=parts.bus, state=parts.state, objects=parts.objects, clock=parts.clock,
-        embedder=chosen(settings.embedder_model, settings.embedder_tokenizer),
+        embedder=embedder,
     )  # fmt: skip
 
     def register(server: rpc.Server) -> None:
@@ -49,7 +48,8 @@ async def build(parts: Parts) -> Service:
             rpcs,
         )
 
-    rpcs.analysing = Analysing(archive, *attributor(settings, parts))
+    steps = RepositoryRuns(parts.objects, embedder)
+    rpcs.analysing = Analysing(archive, *attributor(settings, parts), repositories=steps)
     handlers = Handlers(reports, archive, parts.log, rpcs.analysing)
     return Service(NAME, register, handlers.consumers(settings.analyses_at_once))
 

@@ -25,12 +25,13 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One agent in one experiment."""
+    """One agent in one experiment; `score` is by the experiment's main measure."""
 
     agent: str
     f1: AgentMean
     interval: Interval | None
     usd: float | None
+    score: AgentMean
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class TaskPair:
-    """Mean F1 of one agent on one task here (`base`) and there (`other`); None where nothing counts."""
+    """Mean score of one agent on one task here (`base`) and there (`other`); None where nothing counts."""
 
     task: str
     base: float | None
@@ -133,6 +134,7 @@ def _entries(report: Report) -> dict[str, Entry]:
             agent.score.f1,
             agent.variation.interval if agent.variation else None,
             agent.cost.per_run.usd.mean if agent.cost else None,
+            agent.score.main,
         )
         for name, agent in zip(short, report.agents, strict=True)
     }
@@ -171,7 +173,7 @@ def _match(name: str, base: tuple[Report, Entry], other: tuple[Report, Entry], t
 
 
 def _means(report: Report, entry: Entry) -> dict[str, float | None]:
-    return {score.task: score.f1.mean for score in report.task_scores if score.agent == entry.agent}
+    return {score.task: score.score.mean for score in report.task_scores if score.agent == entry.agent}
 
 
 def _caveats(base: Report, other: Report, shared: Sequence[str]) -> Iterable[str]:

@@ -16,6 +16,7 @@ from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import events_pb2 as parser_events
 from firetrial.runner.v1 import events_pb2 as runner_events
 from firetrial.runner.v1 import run_pb2
+from firetrial_analyzer.outcomes import F1
 from firetrial_analyzer.record import ReportRecord
 from firetrial_analyzer.wire import id_to_domain, report_to_wire
 from firetrial_kit.bus import Bus, Received
@@ -89,6 +90,9 @@ def _told(message: Received, event: Message) -> pb.WatchExperimentResponse:
 def _detail(event: Message) -> str:
     """What a reader of one line wants to know beside the fact."""
     if isinstance(event, judge_events.RunJudged):
+        if event.scores.measure not in {"", F1}:
+            score = f"{event.scores.score:.2f}" if event.scores.HasField("score") else "unknown"
+            return f"{event.scores.measure.replace('_', ' ')} {score}"
         return f"F1 {event.scores.f1:.2f}" if event.scores.HasField("f1") else "no F1"
     if isinstance(event, runner_events.RunFinished):
         outcome = event.run.outcome

@@ -6,9 +6,19 @@ from dataclasses import fields
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.claims import Verdict
+from firetrial_analyzer.outcomes import F1, SCORE
 from firetrial_analyzer.render import text
 from firetrial_analyzer.render.sheets import Cell, Sheet, sheets
-from firetrial_analyzer.render.words import OUTCOMES, cost, named, outcome_counts, title, usage, wall_time
+from firetrial_analyzer.render.words import (
+    OUTCOMES,
+    cost,
+    measured,
+    named,
+    outcome_counts,
+    title,
+    usage,
+    wall_time,
+)
 from firetrial_analyzer.report import ClaimCounts, Report
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!&~$^@])")
@@ -82,12 +92,12 @@ def _state(judge: Judge) -> str:
 
 
 def _agents(report: Report) -> str:
+    claims = ("Precision", "Recall") if report.measure == F1 else ()
     head = (
         "Agent",
-        "F1",
-        "F1, 95 % interval",
-        "Precision",
-        "Recall",
+        measured(report.measure),
+        "95 % interval",
+        *claims,
         "Counted",
         "Outcomes",
         "Wall time a run",
@@ -96,11 +106,10 @@ def _agents(report: Report) -> str:
     rows = [
         (
             escaped(row.agent, 120),
-            text.mean_and_spread(row.score.f1),
+            text.mean_and_spread(row.score.main),
             text.interval(row.variation.interval if row.variation else None),
-            text.mean_and_spread(row.score.precision),
-            text.mean_and_spread(row.score.recall),
-            row.score.f1.coverage,
+            *(text.mean_and_spread(getattr(row.score, name.lower())) for name in claims),
+            row.score.main.coverage,
             ", ".join(outcome_counts(row.score.outcomes)),
             wall_time(row),
             cost(row),
@@ -111,7 +120,7 @@ def _agents(report: Report) -> str:
 
 
 def _differences(report: Report) -> str:
-    head = ("Agent", "Against", "Tasks", "F1 difference", "95 % interval", "p", "p, corrected (Holm)")
+    head = ("Agent", "Against", "Tasks", "Difference", "95 % interval", "p", "p, corrected (Holm)")
     rows = [
         (
             escaped(pair.left, 120),
@@ -141,8 +150,8 @@ def _run(item: AnalysedRun) -> list[str]:
     head = f"### {escaped(run.agent, 120)}, {escaped(run.task, 80)}, repeat {run.repeat}"
     reason = f": {escaped(run.reason, 600)}" if run.reason else ""
     end = f"Run {escaped(run.run_id, 120)}, {OUTCOMES[run.outcome]}{reason}."
-    line = f"{end} F1 {text.points(run.score('f1'))}. {escaped(usage(run.usage))}."
-    if not item.judgement:
+    line = f"{end} {measured(run.measure)} {text.points(run.score(SCORE))}. {escaped(usage(run.usage))}."
+    if not item.judgement or item.judgement.sealed:
         return [head, line]
     why = item.attribution
     kinds = {false.claim_id: escaped(named(false.kind)) for false in why.false_positives} if why else {}

@@ -11,15 +11,16 @@ from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.claims import Judgement, Verdict
 from firetrial_analyzer.distributions import Distribution, Share
 from firetrial_analyzer.memory import Memory, ProbeScore
-from firetrial_analyzer.outcomes import Outcome
+from firetrial_analyzer.outcomes import F1, Outcome
 from firetrial_analyzer.paired import Comparison, Needed
 from firetrial_analyzer.render import plots
 from firetrial_analyzer.render.drawing import Plot
 from firetrial_analyzer.render.nodes import Node, data
 from firetrial_analyzer.render.packing import packed
 from firetrial_analyzer.render.run_view import run_view
+from firetrial_analyzer.render.sheets import improvement, performance, process
 from firetrial_analyzer.render.shell import page
-from firetrial_analyzer.render.words import agent_names, methods, named, title
+from firetrial_analyzer.render.words import agent_names, measured, methods, named, title
 from firetrial_analyzer.report import ClaimCounts, Report
 from firetrial_analyzer.taxonomy.catalogue import Taxonomy, load
 from firetrial_analyzer.variance import Interval
@@ -53,6 +54,9 @@ def html(report: Report) -> str:
             k for k in PASS_RUNS if any(found.k == k for agent in report.agents for found in agent.passes)
         ],
         threshold=PASS_THRESHOLD,
+        measure=measured(report.measure),
+        claims=report.measure == F1,
+        improved=[sheet for make in (improvement, performance, process) if (sheet := make(report))],
         probed=_probed(report.memory) if report.memory else None,
         outcomes=[outcome for outcome in Outcome if any(item.run.outcome is outcome for item in report.runs)],
         runs=[(task, list(shown)) for task, shown in groupby(runs, key=lambda one: one.item.run.task)],
@@ -65,13 +69,14 @@ def _sections(report: Report) -> list[tuple[str, str]]:
     known = (
         ("agents", "Agents", True),
         ("tasks", "Tasks", len(report.tasks) > 1),
+        ("improvement", "Improvement", report.improvements is not None),
         ("differences", "Differences", bool(report.comparisons)),
         (
             "missed",
             "Missed claims",
             report.errors is not None and any(a.total for a in report.errors.types.agents),
         ),
-        ("false", "False claims", bool(report.judges)),
+        ("false", "False claims", report.measure == F1 and bool(report.judges)),
         ("variance", "Variance", any(agent.variation for agent in report.agents)),
         ("cost", "Cost and speed", any(agent.cost for agent in report.agents)),
         ("memory", "Contamination", report.memory is not None and bool(report.memory.agents)),
@@ -105,9 +110,9 @@ def _best(report: Report) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for task in report.tasks:
         means = [
-            score.f1.mean
+            score.score.mean
             for score in report.task_scores
-            if score.task == task.id and score.f1.mean is not None
+            if score.task == task.id and score.score.mean is not None
         ]
         found[task.id] = max(means) if len(means) > 1 else None
     return found

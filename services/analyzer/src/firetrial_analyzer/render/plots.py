@@ -21,6 +21,7 @@ from firetrial_analyzer.render.drawing import (
     row_height,
 )
 from firetrial_analyzer.render.words import agent_names, named
+from firetrial_analyzer.render.words import measured as name_of
 from firetrial_analyzer.report import AgentReport, Report
 
 # Axes whose values lie further apart than this are logarithmic.
@@ -30,32 +31,31 @@ _MIN_LABELLED = 8.5
 
 
 def scores(report: Report) -> Plot | None:
-    """F1 of every run, and each agent's mean with its interval."""
+    """The score of every run, and each agent's mean with its interval."""
     names = agent_names([agent.agent for agent in report.agents])
-    if not any(point.f1 is not None for agent in report.agents for point in agent.points):
+    if not any(point.score is not None for agent in report.agents for point in agent.points):
         return None
 
     def draw(axes: Axes) -> None:
         for row, agent in enumerate(report.agents):
-            _dots(
-                axes, row, [(100 * point.f1, point.failed) for point in agent.points if point.f1 is not None]
-            )
-            mean, found = agent.score.f1.mean, agent.variation and agent.variation.interval
+            known = [point for point in agent.points if point.score is not None]
+            _dots(axes, row, [(100 * (point.score or 0.0), point.failed) for point in known])
+            mean, found = agent.score.main.mean, agent.variation and agent.variation.interval
             if mean is not None:
                 bounds = (100 * max(found.low, 0), 100 * min(found.high, 1)) if found else None
                 _estimate(axes, row + 0.22, 100 * mean, bounds)
         axes.set_xlim(-3, 103)
-        axes.set_xlabel("F1, points of 100")
+        axes.set_xlabel(f"{name_of(report.measure)}, points of 100")
         name_rows(axes, names)
 
     told = (
-        f"{name} {text.points(agent.score.f1.mean)}, 95 % interval "
+        f"{name} {text.points(agent.score.main.mean)}, 95 % interval "
         f"{text.interval(agent.variation.interval if agent.variation else None)}"
         for name, agent in zip(names, report.agents, strict=True)
     )
     caption = (
-        "F1 of each agent. A dot is a run, hollow where the agent failed and scores 0; below, the mean with "
-        "its 95 % interval."
+        f"{name_of(report.measure)} of each agent. A dot is a run, hollow where the agent failed and scores "
+        "0; below, the mean with its 95 % interval."
     )
     return plot("f1", (caption, f"{'; '.join(told)}."), row_height(len(names)), names, draw)
 
@@ -84,24 +84,26 @@ def wall_times(report: Report) -> Plot | None:
 
 
 def against_cost(report: Report) -> Plot | None:
-    """Mean F1 against mean cost, with the front of those that nobody beats on both."""
+    """Mean score against mean cost, with the front of those that nobody beats on both."""
     offers = {placed.offer.agent: placed.offer.usd for placed in report.front.agents}
     line = [(offer.usd or 0.0, 100 * (offer.score or 0.0)) for offer in report.front.line]
     unknown = report.front.unknown
     left_out = f" {unknown} not shown for want of a price or score." if unknown else ""
-    said = f"Mean F1 against mean cost. No agent is both better and cheaper than one on the line.{left_out}"
+    said = (
+        f"Mean {name_of(report.measure)} against mean cost. No agent is both better and cheaper than one on "
+        f"the line.{left_out}"
+    )
     costs = [offers.get(agent.agent) for agent in report.agents]
     return _numbered("f1-cost", (said, "USD a run"), report.agents, costs, line)
 
 
 def against_time(report: Report) -> Plot | None:
-    """Mean F1 against mean wall time."""
+    """Mean score against mean wall time."""
     seconds = list(map(_mean_seconds, report.agents))
     unit, word = _unit(max((value for value in seconds if value is not None), default=0.0))
     times = [None if value is None else value / unit for value in seconds]
-    return _numbered(
-        "f1-time", ("Mean F1 against mean wall time.", f"wall time a run, {word}"), report.agents, times, ()
-    )
+    said = f"Mean {name_of(report.measure)} against mean wall time."
+    return _numbered("f1-time", (said, f"wall time a run, {word}"), report.agents, times, ())
 
 
 def stages(report: Report) -> Plot | None:
@@ -182,16 +184,17 @@ def _numbered(
     values: Sequence[float | None],
     line: Sequence[tuple[float, float]],
 ) -> Plot | None:
-    """Mean F1 against some mean; an agent is a circle with its place in the table of agents.
+    """Mean score against some mean; an agent is a circle with its place in the table of agents.
 
     `told` are what is set against what, and the name of the axis.
     """
     said, label = told
+    measure = name_of(agents[0].score.measure) if agents else ""
     names = agent_names([agent.agent for agent in agents])
     known = [
-        (place, value, 100 * agent.score.f1.mean)
+        (place, value, 100 * agent.score.main.mean)
         for place, (agent, value) in enumerate(zip(agents, values, strict=True))
-        if value is not None and agent.score.f1.mean is not None
+        if value is not None and agent.score.main.mean is not None
     ]
     if len(known) < 2:
         return None
@@ -203,13 +206,13 @@ def _numbered(
             _circle(axes, place + 1, (value, score), filled=not line or (value, score) in line)
         _scale(axes, [value for _, value, _ in known], label)
         axes.set_ylim(-4, 104)
-        axes.set_ylabel("F1, points of 100")
+        axes.set_ylabel(f"{measure}, points of 100")
         axes.grid(axis="y", linewidth=0.6)
         axes.tick_params(axis="y", length=0)
 
     words = "; ".join(f"{names[place]} {score:.1f} at {value:.3g}" for place, value, score in known)
     legend = ", ".join(f"{place + 1} {names[place]}" for place, _, _ in known)
-    return plot(name, (f"{said} {legend}.", f"F1 at {label}: {words}."), 3.5, names, draw)
+    return plot(name, (f"{said} {legend}.", f"{measure} at {label}: {words}."), 3.5, names, draw)
 
 
 def _circle(axes: Axes, number: int, at: tuple[float, float], *, filled: bool) -> None:

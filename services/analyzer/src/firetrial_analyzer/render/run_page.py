@@ -9,6 +9,7 @@ from firetrial_analyzer.render.packing import inert_json
 from firetrial_analyzer.render.run_view import run_view
 from firetrial_analyzer.render.shell import page
 from firetrial_analyzer.render.viewer import Packed, pack
+from firetrial_analyzer.render.words import measured
 from firetrial_analyzer.report import Task
 from firetrial_analyzer.window import Window
 
@@ -26,6 +27,7 @@ def html(item: AnalysedRun, task: Task, window: Window) -> str:
         "run.html.j2",
         ("unpack.js", "viewer.js") if trajectory.lines else (),
         run=item.run,
+        measure=measured(item.run.measure),
         task=task,
         judge=item.judge,
         view=run_view(item, linked=lambda step: _holds(trajectory, step)),

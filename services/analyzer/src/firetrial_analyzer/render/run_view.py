@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.attribution import Attribution, FalsePositive, Missed
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.integrity.findings import Integrity, Trace
+from firetrial_analyzer.kinds.repository import Improvement
+from firetrial_analyzer.outcomes import F1
 from firetrial_analyzer.render import text
 from firetrial_analyzer.render.nodes import Child, Node, node
-from firetrial_analyzer.render.words import OUTCOMES, named, usage
+from firetrial_analyzer.render.words import OUTCOMES, measured, named, usage
 from firetrial_analyzer.taxonomy.steps import Citation
 
 # Mark, word, tone: no verdict is told by colour alone.
@@ -38,7 +40,7 @@ def run_view(item: AnalysedRun, notes: str = "", linked: _Linked = lambda _: Fal
     parts: list[Child] = [_facts(item, notes)]
     if item.attribution and (failure := item.attribution.failure):
         parts.append(_failure(failure, linked))
-    if item.judgement:
+    if item.judgement and not item.judgement.sealed:
         why = item.attribution or Attribution(item.run.run_id)
         falses = {found.claim_id: found for found in why.false_positives}
         missed = {found.claim_id: found for found in why.missed}
@@ -55,6 +57,8 @@ def _facts(item: AnalysedRun, notes: str) -> Node:
     run = item.run
     scored = (
         f"precision {text.points(run.precision)}, recall {text.points(run.recall)}, F1 {text.points(run.f1)}"
+        if run.measure == F1
+        else f"{measured(run.measure).lower()} {text.points(run.worth)}"
     )
     told = (
         ("Run", f"{text.shown(run.run_id, 120)}{f', attempt {run.attempt}' if run.attempt > 1 else ''}"),
@@ -64,10 +68,26 @@ def _facts(item: AnalysedRun, notes: str) -> Node:
         ("Process", text.shown(run.ending or "did not run", 200)),
         ("Score", scored if item.judgement else ""),
         ("Judge’s notes", text.shown(notes, 600)),
+        *(_improved(item.improvement) if item.improvement else ()),
         ("Used", usage(run.usage)),
     )
     rows = [part for name, value in told if value for part in (node("dt", name), node("dd", value))]
     return node("dl", *rows, cls="facts")
+
+
+def _improved(found: Improvement) -> Iterator[tuple[str, str]]:
+    """A repository run's steps and what they came to."""
+    yield "Steps", f"{found.steps}, {found.valid} of them valid, {found.void} void"
+    validation = ("Validation", found.baseline_validation, found.validation)
+    for name, baseline, value in (validation, ("Test", found.baseline_test, found.test)):
+        told = f"{_figure(value)}, the baseline {_figure(baseline)} ({found.direction} is better)"
+        yield name, f"{text.shown(found.metric, 80)} {told}"
+    yield "Tested", f"step {found.tested_step}" if found.tested_step else ""
+    yield "No credit", text.shown(found.no_credit, 300)
+
+
+def _figure(value: float | None) -> str:
+    return text.UNKNOWN if value is None else f"{value:.4g}"
 
 
 def _failure(failure: Missed, linked: _Linked) -> Node:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from firetrial_analyzer.distributions import Distribution, Spread
+from firetrial_analyzer.improvements import MEAN, PROCESS, ImprovedTask
+from firetrial_analyzer.outcomes import F1
 from firetrial_analyzer.render import text
-from firetrial_analyzer.render.words import agent_names, cost, named, remembered
+from firetrial_analyzer.render.words import agent_names, cost, measured, named, remembered
 from firetrial_analyzer.report import Report
 from firetrial_analyzer.scores import AgentMean, Mean
 from firetrial_analyzer.taxonomy.catalogue import load
@@ -35,27 +37,22 @@ class Sheet:
 
 
 def sheets(report: Report) -> list[Sheet]:
-    """Overall scores, scores by task, error types, kinds of false claims, contamination, cost."""
-    makers = (overall, by_task, error_types, false_kinds, contamination, costs)
+    """Scores over all and by task, improvements, error types, kinds of false claims, contamination, cost."""
+    makers = (
+        overall, by_task, improvement, performance, process, error_types, false_kinds, contamination, costs,
+    )  # fmt: skip
     return [sheet for make in makers if (sheet := make(report)) is not None]
 
 
 def overall(report: Report) -> Sheet:
-    """Agents by precision, recall and F1."""
-    best = [
-        _best(getattr(agent.score, metric) for agent in report.agents)
-        for metric in ("precision", "recall", "f1")
-    ]
+    """Agents by score, and by precision and recall where claims are compared."""
+    shown = ("precision", "recall", "main") if report.measure == F1 else ("main",)
+    best = {name: _best(getattr(agent.score, name) for agent in report.agents) for name in shown}
     rows = [
         (
             Cell(name),
-            *(
-                _mean(mean, top)
-                for mean, top in zip(
-                    (agent.score.precision, agent.score.recall, agent.score.f1), best, strict=True
-                )
-            ),
-            Cell(f"{agent.score.f1.counted}/{agent.score.f1.total}"),
+            *(_mean(getattr(agent.score, metric), top) for metric, top in best.items()),
+            Cell(f"{agent.score.main.counted}/{agent.score.main.total}"),
         )
         for name, agent in zip(_names(report), report.agents, strict=True)
     ]
@@ -64,27 +61,84 @@ def overall(report: Report) -> Sheet:
         f"Mean ± population standard deviation {spread}, points of 100. A failed agent counts as 0."
         f"{_caveat(report)}"
     )
-    head = ("Agent", "Precision", "Recall", "F1", "Runs")
+    claims = ("Precision", "Recall") if report.measure == F1 else ()
+    head = ("Agent", *claims, measured(report.measure), "Runs")
     return Sheet("overall", "Overall scores", note, head, tuple(rows))
 
 
 def by_task(report: Report) -> Sheet | None:
-    """Tasks by agents, F1; the best of each task is marked, and the average stands below."""
+    """Tasks by agents; the best of each task is marked, and the average of the main measure stands below."""
     if len(report.tasks) < 2 or not report.agents:
         return None
-    cells = {(score.task, score.agent): score.f1 for score in report.task_scores}
+    cells = {(score.task, score.agent): score.score for score in report.task_scores}
     rows = []
     for task in report.tasks:
         means = [cells.get((task.id, agent.agent)) for agent in report.agents]
         best = _best(mean for mean in means if mean)
         rows.append((Cell(task.id), *(_mean(mean, best) if mean else Cell("–") for mean in means)))
-    best = _best(agent.score.f1 for agent in report.agents)
-    rows.append((Cell("Average"), *(_mean(agent.score.f1, best) for agent in report.agents)))
+    best = _best(agent.score.main for agent in report.agents)
+    rows.append((Cell("Average"), *(_mean(agent.score.main, best) for agent in report.agents)))
+    name = measured(report.measure)
     note = (
-        "F1, mean ± population standard deviation over repeats, points of 100; the average’s is over tasks."
+        f"{name}, mean ± population standard deviation over repeats, points of 100; "
+        "the average’s is over tasks."
         f"{_caveat(report)}"
     )
-    return Sheet("tasks", "F1 by task and agent", note, ("Task", *_names(report)), tuple(rows), foot=1)
+    return Sheet("tasks", f"{name} by task and agent", note, ("Task", *_names(report)), tuple(rows), foot=1)
+
+
+def improvement(report: Report) -> Sheet | None:
+    """Agents and repository tasks by normalised improvement."""
+    if report.improvements is None:
+        return None
+    rows = [
+        (Cell(agent), Cell(row.task), Cell(_figure(row.best)), Cell(_figure(row.mean)), Cell(str(row.rounds)))
+        for agent, row in _improved(report)
+    ]
+    head = ("Agent", "Task", "Best round", "Mean", "Rounds")
+    note = "How far the sealed test lies above the baseline, as a share of what there was to gain."
+    return Sheet("improvement", "Normalised improvement", note, head, tuple(rows))
+
+
+def performance(report: Report) -> Sheet | None:
+    """Agents and repository tasks by the metric itself."""
+    if report.improvements is None:
+        return None
+    rows = [
+        (
+            Cell(agent), Cell(row.task), Cell(row.metric or ""), Cell(row.direction or ""),
+            Cell(_figure(row.baseline_test)), Cell(_figure(row.test)), Cell(row.note),
+        )
+        for agent, row in _improved(report)
+        if row.task != MEAN
+    ]  # fmt: skip
+    head = ("Agent", "Task", "Metric", "Better", "Baseline", "Test", "Note")
+    note = "The best round’s test, and the baseline’s where it does not count."
+    return Sheet("performance", "Raw performance", note, head, tuple(rows))
+
+
+def process(report: Report) -> Sheet | None:
+    """Agents and repository tasks by how the steps went."""
+    if report.improvements is None:
+        return None
+    rows = [
+        (Cell(agent), Cell(row.task), *(Cell(_figure((row.process or {}).get(name))) for name in PROCESS))
+        for agent, row in _improved(report)
+    ]
+    note = "Means over rounds. Distances are between embeddings of the code of each step."
+    return Sheet("process", "How the steps went", note, ("Agent", "Task", *PROCESS), tuple(rows))
+
+
+def _improved(report: Report) -> list[tuple[str, ImprovedTask]]:
+    rows = report.improvements.rows if report.improvements else ()
+    rank = {agent.agent: place for place, agent in enumerate(report.agents)}
+    names = {agent.agent: name for agent, name in zip(report.agents, _names(report), strict=True)}
+    ordered = sorted(rows, key=lambda row: rank.get(row.agent, len(rank)))
+    return [(names.get(row.agent, row.agent), row) for row in ordered]
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4g}"
 
 
 def error_types(report: Report) -> Sheet | None:

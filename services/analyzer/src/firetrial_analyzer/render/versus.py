@@ -59,8 +59,8 @@ def _agents(against: Against) -> Sheet:
     rows = [
         (
             Cell(match.name),
-            Cell(text.mean_and_spread(match.base.f1)),
-            Cell(text.mean_and_spread(match.other.f1)),
+            Cell(text.mean_and_spread(match.base.score)),
+            Cell(text.mean_and_spread(match.other.score)),
             Cell(str(match.comparison.tasks)),
             Cell(text.difference(match.comparison.difference)),
             Cell(text.interval(match.comparison.interval, -1)),
@@ -71,10 +71,11 @@ def _agents(against: Against) -> Sheet:
         )
         for match in against.matches
     ]
-    head = ("Agent", "F1 here", "F1 there", "Shared tasks", "There − here", "95 % interval", "p")
+    head = ("Agent", "Score here", "Score there", "Shared tasks", "There − here", "95 % interval", "p")
     note = (
-        "F1 is over all tasks of each experiment, the difference over those that both have; points of 100. "
-        "The p-value is two-sided, by flipping the signs of the task differences, and corrected after Holm."
+        "The score is over all tasks of each experiment, the difference over those that both have; "
+        "points of 100. The p-value is two-sided, by flipping the signs of the task differences, and "
+        "corrected after Holm."
     )
     more = ("p, corrected", "USD a run here", "USD a run there")
     return Sheet("agents", "Agents", note, (*head, *more), tuple(rows))
@@ -89,7 +90,7 @@ def _tasks(against: Against) -> Sheet:
         )
         for place, task in enumerate(against.shared_tasks)
     ]
-    note = "Mean F1 here → there and the difference, points of 100."
+    note = "Mean score here → there and the difference, points of 100."
     head = ("Task", *(match.name for match in against.matches))
     return Sheet("tasks", "Shared tasks", note, head, tuple(rows) if against.matches else ())
 

@@ -19,6 +19,8 @@ OUTCOMES = {
     Outcome.CANCELLED: "cancelled",
 }
 
+_MEASURES = {"f1": "F1", "normalized_improvement": "Normalised improvement", "validity": "Validity"}
+
 _MEMORY = {
     Verdict.SIGNAL: "Signal",
     Verdict.NO_SIGNAL: "No signal",
@@ -45,6 +47,11 @@ def title(report: Report) -> str:
         return f"Experiment {report.experiment}"
     agents = "1 agent" if len(report.agents) == 1 else f"{len(report.agents)} agents"
     return f"{agents} on {len(report.tasks)} tasks"
+
+
+def measured(measure: str) -> str:
+    """What a score is called."""
+    return _MEASURES.get(measure) or text.shown(measure.replace("_", " "), 60)
 
 
 def outcome_counts(counts: OutcomeCounts) -> list[str]:
