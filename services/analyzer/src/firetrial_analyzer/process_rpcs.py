@@ -10,7 +10,7 @@ from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
 from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.embedding import Embedder
-from firetrial_analyzer.process_wire import process_to_wire
+from firetrial_analyzer.process_wire import improvement_to_wire, process_to_wire
 from firetrial_analyzer.run_process import Watching
 from firetrial_analyzer.wire import id_to_domain
 
@@ -24,9 +24,16 @@ class ProcessRpcs(analyzer_service_pb2_grpc.AnalyzerServiceServicer):
     async def GetProcessMetrics(
         self, request: pb.GetProcessMetricsRequest, context: Any
     ) -> pb.GetProcessMetricsResponse:
-        """Computed anew from the trajectory: the same run gives the same answer."""
+        """Computed anew from the trajectory: the same run gives the same answer.
+
+        Those of a repository run were made of its recorded steps, when it was analysed.
+        """
         run_id = id_to_domain("run_id", request.run_id)
-        usage = (await self._archive.analysis(run_id)).run.usage
+        analysis = await self._archive.analysis(run_id)
+        if analysis.improvement is not None:
+            metrics = improvement_to_wire(run_id, analysis.improvement)
+            return pb.GetProcessMetricsResponse(metrics=metrics)
+        usage = analysis.run.usage
         watching = Watching(self._embedder)
         await self._archive.trajectory(run_id, watching.step)
         found = await asyncio.to_thread(watching.result, usage.tokens, usage.wall_seconds)

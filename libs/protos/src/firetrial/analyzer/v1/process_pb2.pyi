@@ -39,16 +39,19 @@ class ProcessMetrics(_message.Message):
     LATE_GAIN_FRACTION_FIELD_NUMBER: _builtins.int
     FIRST_IMPROVEMENT_STEP_FIELD_NUMBER: _builtins.int
     AUC_FIELD_NUMBER: _builtins.int
+    BEST_IMPROVEMENT_STEP_FIELD_NUMBER: _builtins.int
+    VAL_TEST_GAP_FIELD_NUMBER: _builtins.int
+    VOID_STEPS_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     steps: _builtins.int
     step_success_rate: _builtins.float
-    """Commands that ended without an error over commands, 0 to 1."""
+    """Commands that ended without an error over commands, 0 to 1; valid steps over steps of a repository run."""
     step_completion_rate: _builtins.float
     """Steps made over steps that the task allows, 0 to 1."""
     tokens_per_step: _builtins.float
     seconds_per_step: _builtins.float
     exploration_spread: _builtins.float
-    """Over embeddings of the code after each edit."""
+    """Over embeddings of the code after each edit, or of each validated step."""
     exploration_uniqueness: _builtins.float
     exploration_reach: _builtins.float
     effective_dim: _builtins.float
@@ -57,6 +60,12 @@ class ProcessMetrics(_message.Message):
     late_gain_fraction: _builtins.float
     first_improvement_step: _builtins.int
     auc: _builtins.float
+    best_improvement_step: _builtins.int
+    """Of repository runs alone: the last step with the best validation, the distance of the improvements by
+    validation and by test, and steps that were void.
+    """
+    val_test_gap: _builtins.float
+    void_steps: _builtins.int
     @_builtins.property
     def best_so_far(self) -> _containers.RepeatedScalarFieldContainer[_builtins.float]:
         """Best metric so far after each step, where the task measures steps."""
@@ -79,13 +88,18 @@ class ProcessMetrics(_message.Message):
         late_gain_fraction: _builtins.float | None = ...,
         first_improvement_step: _builtins.int | None = ...,
         auc: _builtins.float | None = ...,
+        best_improvement_step: _builtins.int | None = ...,
+        val_test_gap: _builtins.float | None = ...,
+        void_steps: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_auc", b"_auc", "_effective_dim", b"_effective_dim", "_exploration_reach", b"_exploration_reach", "_exploration_spread", b"_exploration_spread", "_exploration_uniqueness", b"_exploration_uniqueness", "_first_improvement_step", b"_first_improvement_step", "_late_gain_fraction", b"_late_gain_fraction", "_seconds_per_step", b"_seconds_per_step", "_step_completion_rate", b"_step_completion_rate", "_step_success_rate", b"_step_success_rate", "_tokens_per_step", b"_tokens_per_step", "auc", b"auc", "effective_dim", b"effective_dim", "exploration_reach", b"exploration_reach", "exploration_spread", b"exploration_spread", "exploration_uniqueness", b"exploration_uniqueness", "first_improvement_step", b"first_improvement_step", "late_gain_fraction", b"late_gain_fraction", "seconds_per_step", b"seconds_per_step", "step_completion_rate", b"step_completion_rate", "step_success_rate", b"step_success_rate", "tokens_per_step", b"tokens_per_step"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_auc", b"_auc", "_best_improvement_step", b"_best_improvement_step", "_effective_dim", b"_effective_dim", "_exploration_reach", b"_exploration_reach", "_exploration_spread", b"_exploration_spread", "_exploration_uniqueness", b"_exploration_uniqueness", "_first_improvement_step", b"_first_improvement_step", "_late_gain_fraction", b"_late_gain_fraction", "_seconds_per_step", b"_seconds_per_step", "_step_completion_rate", b"_step_completion_rate", "_step_success_rate", b"_step_success_rate", "_tokens_per_step", b"_tokens_per_step", "_val_test_gap", b"_val_test_gap", "_void_steps", b"_void_steps", "auc", b"auc", "best_improvement_step", b"best_improvement_step", "effective_dim", b"effective_dim", "exploration_reach", b"exploration_reach", "exploration_spread", b"exploration_spread", "exploration_uniqueness", b"exploration_uniqueness", "first_improvement_step", b"first_improvement_step", "late_gain_fraction", b"late_gain_fraction", "seconds_per_step", b"seconds_per_step", "step_completion_rate", b"step_completion_rate", "step_success_rate", b"step_success_rate", "tokens_per_step", b"tokens_per_step", "val_test_gap", b"val_test_gap", "void_steps", b"void_steps"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auc", b"_auc", "_effective_dim", b"_effective_dim", "_exploration_reach", b"_exploration_reach", "_exploration_spread", b"_exploration_spread", "_exploration_uniqueness", b"_exploration_uniqueness", "_first_improvement_step", b"_first_improvement_step", "_late_gain_fraction", b"_late_gain_fraction", "_seconds_per_step", b"_seconds_per_step", "_step_completion_rate", b"_step_completion_rate", "_step_success_rate", b"_step_success_rate", "_tokens_per_step", b"_tokens_per_step", "auc", b"auc", "best_so_far", b"best_so_far", "effective_dim", b"effective_dim", "embedder", b"embedder", "exploration_reach", b"exploration_reach", "exploration_spread", b"exploration_spread", "exploration_uniqueness", b"exploration_uniqueness", "first_improvement_step", b"first_improvement_step", "late_gain_fraction", b"late_gain_fraction", "run_id", b"run_id", "seconds_per_step", b"seconds_per_step", "step_completion_rate", b"step_completion_rate", "step_success_rate", b"step_success_rate", "steps", b"steps", "tokens_per_step", b"tokens_per_step"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_auc", b"_auc", "_best_improvement_step", b"_best_improvement_step", "_effective_dim", b"_effective_dim", "_exploration_reach", b"_exploration_reach", "_exploration_spread", b"_exploration_spread", "_exploration_uniqueness", b"_exploration_uniqueness", "_first_improvement_step", b"_first_improvement_step", "_late_gain_fraction", b"_late_gain_fraction", "_seconds_per_step", b"_seconds_per_step", "_step_completion_rate", b"_step_completion_rate", "_step_success_rate", b"_step_success_rate", "_tokens_per_step", b"_tokens_per_step", "_val_test_gap", b"_val_test_gap", "_void_steps", b"_void_steps", "auc", b"auc", "best_improvement_step", b"best_improvement_step", "best_so_far", b"best_so_far", "effective_dim", b"effective_dim", "embedder", b"embedder", "exploration_reach", b"exploration_reach", "exploration_spread", b"exploration_spread", "exploration_uniqueness", b"exploration_uniqueness", "first_improvement_step", b"first_improvement_step", "late_gain_fraction", b"late_gain_fraction", "run_id", b"run_id", "seconds_per_step", b"seconds_per_step", "step_completion_rate", b"step_completion_rate", "step_success_rate", b"step_success_rate", "steps", b"steps", "tokens_per_step", b"tokens_per_step", "val_test_gap", b"val_test_gap", "void_steps", b"void_steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__auc: _TypeAlias = _typing.Literal["auc"]  # noqa: Y015
     _WhichOneofArgType__auc: _TypeAlias = _typing.Literal["_auc", b"_auc"]  # noqa: Y015
+    _WhichOneofReturnType__best_improvement_step: _TypeAlias = _typing.Literal["best_improvement_step"]  # noqa: Y015
+    _WhichOneofArgType__best_improvement_step: _TypeAlias = _typing.Literal["_best_improvement_step", b"_best_improvement_step"]  # noqa: Y015
     _WhichOneofReturnType__effective_dim: _TypeAlias = _typing.Literal["effective_dim"]  # noqa: Y015
     _WhichOneofArgType__effective_dim: _TypeAlias = _typing.Literal["_effective_dim", b"_effective_dim"]  # noqa: Y015
     _WhichOneofReturnType__exploration_reach: _TypeAlias = _typing.Literal["exploration_reach"]  # noqa: Y015
@@ -106,8 +120,14 @@ class ProcessMetrics(_message.Message):
     _WhichOneofArgType__step_success_rate: _TypeAlias = _typing.Literal["_step_success_rate", b"_step_success_rate"]  # noqa: Y015
     _WhichOneofReturnType__tokens_per_step: _TypeAlias = _typing.Literal["tokens_per_step"]  # noqa: Y015
     _WhichOneofArgType__tokens_per_step: _TypeAlias = _typing.Literal["_tokens_per_step", b"_tokens_per_step"]  # noqa: Y015
+    _WhichOneofReturnType__val_test_gap: _TypeAlias = _typing.Literal["val_test_gap"]  # noqa: Y015
+    _WhichOneofArgType__val_test_gap: _TypeAlias = _typing.Literal["_val_test_gap", b"_val_test_gap"]  # noqa: Y015
+    _WhichOneofReturnType__void_steps: _TypeAlias = _typing.Literal["void_steps"]  # noqa: Y015
+    _WhichOneofArgType__void_steps: _TypeAlias = _typing.Literal["_void_steps", b"_void_steps"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__auc) -> _WhichOneofReturnType__auc | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__best_improvement_step) -> _WhichOneofReturnType__best_improvement_step | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__effective_dim) -> _WhichOneofReturnType__effective_dim | None: ...
     @_typing.overload
@@ -128,5 +148,9 @@ class ProcessMetrics(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__step_success_rate) -> _WhichOneofReturnType__step_success_rate | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tokens_per_step) -> _WhichOneofReturnType__tokens_per_step | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__val_test_gap) -> _WhichOneofReturnType__val_test_gap | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__void_steps) -> _WhichOneofReturnType__void_steps | None: ...
 
 Global___ProcessMetrics: _TypeAlias = ProcessMetrics  # noqa: Y015
