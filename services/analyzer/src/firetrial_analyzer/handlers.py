@@ -12,7 +12,7 @@ from firetrial.runner.v1 import events_pb2 as runner_events
 from firetrial_analyzer.analysing import Analysing, Left
 from firetrial_analyzer.analysis import unanalysed
 from firetrial_analyzer.archive import Archive
-from firetrial_analyzer.integrity_wire import left_to_domain
+from firetrial_analyzer.left_wire import left_to_domain
 from firetrial_analyzer.outcomes import Outcome, RunOutcome
 from firetrial_analyzer.record import Plan
 from firetrial_analyzer.reports import Reports

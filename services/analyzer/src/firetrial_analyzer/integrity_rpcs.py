@@ -8,7 +8,8 @@ from typing import Any
 from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
 from firetrial_analyzer.analysing import Analysing
-from firetrial_analyzer.integrity_wire import integrity_to_wire, left_to_domain
+from firetrial_analyzer.integrity_wire import integrity_to_wire
+from firetrial_analyzer.left_wire import left_to_domain
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.wire import id_to_domain, run_to_domain
 from firetrial_kit.errors import FiretrialError, Reason

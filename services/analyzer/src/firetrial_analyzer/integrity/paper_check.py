@@ -58,7 +58,7 @@ class PaperCheck:
     def settings(self, numbers: Sequence[NumberTrace]) -> dict[int, tuple[Citation, ...]]:
         """Numbers of the paper that say how something was run, by where they begin; they are no results.
 
-        They are a value that a setting had, and stand in its column (in a row that has a result besides) or in
+        They are a value that a setting had and stand in its column (in a row that has a result, too) or in
         a sentence that names it; whole ones in a sentence that names another.
         """
         rows = [row for row in self._paper.rows if self._has_result(row)]
