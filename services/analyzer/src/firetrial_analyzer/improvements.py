@@ -84,33 +84,39 @@ class ImprovedTask:
 
 @dataclass(frozen=True, slots=True)
 class Improvements:
-    """By agent and task; the row of each agent's means comes last and has MEAN for its task."""
+    """By agent and task; the row of each agent's means comes last and has MEAN for its task.
+
+    The tables say the same in the columns of FML-bench's scorer, under its names for them.
+    """
 
     rows: tuple[ImprovedTask, ...]
+    table_raw_performance: tuple[Row, ...]
+    table_normalized_improvement: tuple[Row, ...]
+    table_process_metrics: tuple[Row, ...]
 
-    def performance(self) -> list[dict[str, Any]]:
-        """table_raw_performance."""
-        return [
-            {
-                "agent": row.agent, "task": row.task, "metric": row.metric, "direction": row.direction,
-                "baseline_test": row.baseline_test, "raw_test": row.test, "note": row.note,
-            }
-            for row in self.rows
-        ]  # fmt: skip
+    @classmethod
+    def of(cls, rows: Sequence[ImprovedTask]) -> Improvements:
+        return cls(
+            tuple(rows),
+            tuple(map(_performance, rows)),
+            tuple(map(_normalized, rows)),
+            tuple({"agent": row.agent, "task": row.task, **(row.process or {})} for row in rows),
+        )
 
-    def normalized(self) -> list[dict[str, Any]]:
-        """table_normalized_improvement, with the mean over rounds and their number."""
-        return [
-            {
-                "agent": row.agent, "task": row.task, "Normalized Improvement": row.best,
-                "mean over rounds": row.mean, "rounds": row.rounds,
-            }
-            for row in self.rows
-        ]  # fmt: skip
 
-    def process(self) -> list[dict[str, Any]]:
-        """table_process_metrics."""
-        return [{"agent": row.agent, "task": row.task, **(row.process or {})} for row in self.rows]
+def _performance(row: ImprovedTask) -> Row:
+    return {
+        "agent": row.agent, "task": row.task, "metric": row.metric, "direction": row.direction,
+        "baseline_test": row.baseline_test, "raw_test": row.test, "note": row.note,
+    }  # fmt: skip
+
+
+def _normalized(row: ImprovedTask) -> Row:
+    """With the mean over rounds and their number, which the scorer does not tell."""
+    return {
+        "agent": row.agent, "task": row.task, "Normalized Improvement": row.best,
+        "mean over rounds": row.mean, "rounds": row.rounds,
+    }  # fmt: skip
 
 
 def improvements(ended: pl.DataFrame) -> Improvements | None:
@@ -119,7 +125,7 @@ def improvements(ended: pl.DataFrame) -> Improvements | None:
     rounds = ended.filter(counts & (pl.col("measure") == MEASURE)).sort("agent", "task", "repeat")
     if rounds.is_empty():
         return None
-    return Improvements(tuple(_rows(rounds)))
+    return Improvements.of([*_rows(rounds)])
 
 
 def _rows(rounds: pl.DataFrame) -> Iterator[ImprovedTask]:

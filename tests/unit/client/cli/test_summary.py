@@ -4,7 +4,7 @@ import pytest
 
 from firetrial_client import FiretrialError
 from firetrial_client.cli.summary import Score, show, summarize
-from unit.client.cli.documents import NOTHING, SCORED
+from unit.client.cli.documents import IMPROVED, NOTHING, SCORED
 
 
 def test_rows_are_read_from_the_report() -> None:
@@ -44,3 +44,12 @@ def test_another_document_is_refused(text: bytes) -> None:
     with pytest.raises(FiretrialError, match=r"firetrial\.report/2") as caught:
         summarize(text)
     assert caught.value.reason == "CORRUPT"
+
+
+def test_improvements_are_told_under_their_name(capsys: pytest.CaptureFixture[str]) -> None:
+    show(summarize(IMPROVED))
+    head, first, second = capsys.readouterr().out.splitlines()[:3]
+    assert head.split() == ["AGENT", "NORMALIZED", "IMPROVEMENT", "COUNTED", "OUTCOMES", "WALL", "TIME"]
+    assert first.split()[:2] == ["tuner@1", "40.0"]
+    # A failed agent counts as 0 here, too.
+    assert second.split()[:2] == ["breaker@2", "0.0"]

@@ -15,6 +15,7 @@ from firetrial_client.errors import FiretrialError, Reason
 from firetrial_client.units import format_duration
 
 SCHEMA = "firetrial.report/2"
+F1 = "f1"
 _SHOWN_REASONS = 5
 
 
@@ -33,7 +34,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One agent. `counted` of `total` runs enter its means; `wall_seconds` is the mean of a run."""
+    """One agent. `counted` of `total` runs enter its means; `wall_seconds` is the mean of a run.
+
+    `score` is by the experiment's `measure`; the others are undefined where that is not F1.
+    """
 
     agent: str
     f1: Score
@@ -43,6 +47,8 @@ class Row:
     total: int
     outcomes: dict[str, int]
     wall_seconds: float | None
+    score: Score
+    measure: str = F1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +84,18 @@ def _summary(report: dict[str, Any]) -> Summary:
 
 def _row(agent: dict[str, Any]) -> Row:
     score, cost = agent["score"], agent["cost"]
+    main = score.get("main", score["f1"])  # a report of an earlier version has F1 alone
     return Row(
         score["agent"],
         _score(score["f1"]),
         _score(score["precision"]),
         _score(score["recall"]),
-        score["f1"]["counted"],
-        score["f1"]["total"],
+        main["counted"],
+        main["total"],
         {name: number for name, number in score["outcomes"].items() if number},
         cost["per_run"]["wall_seconds"]["mean"] if cost else None,
+        _score(main),
+        score.get("measure", F1),
     )
 
 
@@ -102,14 +111,22 @@ def _reasons(uncounted: Sequence[dict[str, Any]]) -> tuple[tuple[str, int], ...]
 
 def show(summary: Summary) -> None:
     """Print the table, and why runs are missing from it."""
+    measure = summary.rows[0].measure if summary.rows else F1
+    claims = measure == F1
     columns(
-        ("AGENT", "F1", "PRECISION", "RECALL", "COUNTED", "OUTCOMES", "WALL TIME"),
+        (
+            "AGENT",
+            safe(measure.replace("_", " ").upper()),
+            *(("PRECISION", "RECALL") if claims else ()),
+            "COUNTED",
+            "OUTCOMES",
+            "WALL TIME",
+        ),
         (
             (
                 row.agent,
-                row.f1,
-                row.precision,
-                row.recall,
+                row.score,
+                *((row.precision, row.recall) if claims else ()),
                 f"{row.counted} of {row.total} runs",
                 ", ".join(f"{number} {name}" for name, number in row.outcomes.items()),
                 "unknown" if row.wall_seconds is None else format_duration(row.wall_seconds),
