@@ -60,7 +60,9 @@ class PaperHeader(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
     filename: _builtins.str
-    """Its ending (.pdf, .md, .txt) says how to read the paper where the bytes do not."""
+    """Its ending says how to read the paper where the bytes do not: .pdf, .html, .tex, .md, .txt, .json (a tree), their
+    like, or an archive of LaTeX sources (.tar.gz, .zip), which may also be named by its arXiv id.
+    """
     size: _builtins.int
     """Length in bytes; a paper over the limit is refused before it is sent."""
     request_id: _builtins.str
