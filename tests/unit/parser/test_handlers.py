@@ -8,6 +8,7 @@ from firetrial.parser.v1 import events_pb2, paper_pb2
 from firetrial_kit import events
 from firetrial_kit.bus import Outgoing
 from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_parser.document import Document
 from firetrial_parser.reading import read_document
 from firetrial_parser.records import PaperState
 from unit.parser.paper_pdf import pdf
@@ -146,27 +147,42 @@ async def test_a_failure_that_cannot_be_told_comes_back() -> None:
     ]
 
 
+class Slow:
+    """A reader that reads once it is let."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.free = asyncio.Event()
+
+    async def __call__(self, data: bytes, filename: str) -> Document:
+        self.begun.set()
+        await self.free.wait()
+        return read_document(data, filename)
+
+
 async def test_draining_finishes_what_is_in_hand() -> None:
-    world = World()
+    world = World(reads=(slow := Slow()))
     answer = await world.submit(plan=plan())
     stop = asyncio.Event()
     consuming = asyncio.create_task(world.bus.consume(world.submitted, stop))
-    await asyncio.sleep(0.02)
+    await slow.begun.wait()
     stop.set()
+    slow.free.set()
     await asyncio.wait_for(consuming, 10)
     assert await state(world, answer.paper.id) is PaperState.PARSED
     assert world.bus.settlements[-1][2] == "done"
 
 
 async def test_a_paper_cut_off_by_the_drain_is_read_by_the_next() -> None:
-    world = World()
+    world = World(reads=(slow := Slow()))
     answer = await world.submit(plan=plan())
     consuming = asyncio.create_task(world.bus.consume(world.submitted, asyncio.Event()))
-    await asyncio.sleep(0.02)
+    await slow.begun.wait()
     consuming.cancel()
     with pytest.raises(asyncio.CancelledError):
         await consuming
     assert await state(world, answer.paper.id) is PaperState.SUBMITTED
+    slow.free.set()
     assert await world.run() == ["done", "done"]
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from firetrial.parser.v1 import events_pb2
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial_kit.cache import StoreTier
 from firetrial_parser.asking import KEPT
+from firetrial_parser.document import Document
 from firetrial_parser.outlining import build_tree
 from firetrial_parser.records import PaperState
 from firetrial_parser.tree import Tree
 from support.scripted_models import answer, status, text
 from unit.parser.answers import EXPERIMENTS, INVENTED, Model, asking
 from unit.parser.study import TEXT, document
-from unit.parser.world import World, plan
+from unit.parser.world import World, plan, read_here
 
 
 async def test_with_a_model_the_tree_is_the_model_s_and_a_second_submission_asks_nothing() -> None:
@@ -71,22 +73,45 @@ async def test_what_is_refused_of_a_tree_stands_in_the_paper() -> None:
     ]  # fmt: skip
 
 
+class Counting:
+    """A reader that tells how often it read."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    async def __call__(self, data: bytes, filename: str) -> Document:
+        self.read += 1
+        return await read_here(data, filename)
+
+
 async def test_a_failed_paper_that_is_submitted_again_pays_for_what_failed_alone() -> None:
     model = Model(parts={"": text("Sorry.")})
-    world = World()
+    world = World(reads=(reader := Counting()))
     async with asking(model, StoreTier(world.objects, *KEPT)) as (asker, _):
         world.start(tree_asker=asker)
         submitted = await world.submit()
         assert await world.run() == ["failed"]
         model.parts, model.asked = {"": answer(EXPERIMENTS)}, []
-        world.papers._timeout = 0.0  # the file cannot be read again, and need not be
         await world.submit()
         assert await world.run() == ["done", "done"]
-        assert model.asked == ["part"]
+        assert (model.asked, reader.read) == (["part"], 1)
         record = await world.papers.records.get(submitted.paper.id)
     assert (record.state, record.attempt, record.failure, record.faults) == (PaperState.READY, 2, "", ())
     assert (record.spent["tree-outline"].calls, record.spent["tree-outline"].cache_hits) == (1, 1)
     assert record.spent["tree-part"].calls == 2 + 1
+
+
+async def test_what_another_version_of_the_readers_read_is_read_anew() -> None:
+    model = Model(parts={"": text("Sorry.")})
+    world = World(reads=(reader := Counting()))
+    async with asking(model) as (asker, _):
+        world.start(tree_asker=asker)
+        submitted = await world.submit()
+        await world.run()
+        await world.papers.records.change(submitted.paper.id, lambda record: replace(record, reader="0"))
+        await world.submit()
+        await world.run()
+    assert reader.read == 2
 
 
 async def test_an_endpoint_that_is_away_is_asked_later_for_the_rest() -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.ids import digest
 from firetrial_parser.document import Document
-from firetrial_parser.reading import load, read_apart, read_document
+from firetrial_parser.reading import READER, load, read_apart, read_document
 from unit.parser.arxiv_html import PAGE
+from unit.parser.latex_source import MAIN
 from unit.parser.paper_pdf import pdf, sample
 from unit.parser.study import TEXT
 
@@ -17,6 +19,14 @@ def test_the_format_decides_the_reader() -> None:
     assert read_document(PAGE.encode(), "x.html").format == "html"
     assert read_document(TEXT.encode(), "x.md").format == "markdown"
     assert read_document(b"Title\n\nText.", "x.txt").format == "text"
+
+
+def test_a_reader_that_reads_otherwise_has_another_version() -> None:
+    texts = {"x.html": PAGE, "x.tex": MAIN, "x.md": TEXT, "x.txt": TEXT}
+    papers = {"x.pdf": sample()} | {name: text.encode() for name, text in texts.items()}
+    read = [read_document(data, name).to_json() for name, data in papers.items()]
+    # Documents that were kept are read anew by another version only: raise it with what is read.
+    assert (READER, digest(read, length=16)) == ("2", "09e5ccd5936ed3ad")
 
 
 async def test_apart_is_the_same_as_here_and_leaves_the_loop_free() -> None:

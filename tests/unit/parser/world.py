@@ -21,13 +21,15 @@ from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, M
 from firetrial_parser.announcing import Announcer
 from firetrial_parser.archive import Archive
 from firetrial_parser.asking import Asker
+from firetrial_parser.document import Document
 from firetrial_parser.entailment import Entails
 from firetrial_parser.handlers import Handlers
 from firetrial_parser.leaks.checking import LeakChecker
 from firetrial_parser.making import Making
 from firetrial_parser.metrics import ParserMetrics
-from firetrial_parser.papers import Papers
+from firetrial_parser.papers import Papers, Reads
 from firetrial_parser.publishing import Publishing
+from firetrial_parser.reading import read_document
 from firetrial_parser.records import PaperRecord, RequestRecord, TaskRecord
 from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
@@ -43,6 +45,11 @@ MAX_PAPER = 100_000
 MAX_DATA = 50_000
 
 
+async def read_here(data: bytes, filename: str) -> Document:
+    """In this process, for what is not about the other one."""
+    return read_document(data, filename)
+
+
 class World:
     """All that a parser needs; `everything` sees the store without the parser's limits."""
 
@@ -50,7 +57,9 @@ class World:
         self,
         judge: Entails | None = None,
         asker: Asker | None = None,
+        reads: Reads = read_here,
     ) -> None:
+        self.reads = reads
         self.bus = InMemoryBus()
         self.state = InMemoryState()
         self.clock = ManualClock()
@@ -81,6 +90,7 @@ class World:
             clock=self.clock,
             metrics=metrics,
             trees=Trees(tree_asker, judge=judge),
+            reads=self.reads,
         )
         requests = Records(self.state, "request", RequestRecord)
         submitting = Submitting(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from firetrial.parser.v1 import parser_service_pb2_grpc
 from firetrial_kit import rpc, service
@@ -15,6 +16,7 @@ from firetrial_parser.config import ParserSettings
 from firetrial_parser.handlers import Handlers
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
+from firetrial_parser.reading import read_apart
 from firetrial_parser.records import PaperRecord
 from firetrial_parser.selection.assembly import selection
 from firetrial_parser.servicer import ParserServicer
@@ -37,8 +39,8 @@ async def build(parts: Parts) -> Service:
         clock=parts.clock,
         metrics=metrics,
         trees=Trees(asker, judge=judge, context=settings.model_context),
+        reads=partial(read_apart, timeout=settings.parse_timeout, limit=settings.max_paper_bytes),
         limit=settings.max_paper_bytes,
-        timeout=settings.parse_timeout,
     )
     submitting = assembly.submitting(settings, parts, papers, tasking, announcer)
     chosen = selection(parts, archive, papers, asker)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 
 from firetrial.parser.v1 import events_pb2
 from firetrial.plan.v1 import plan_pb2
@@ -21,13 +20,15 @@ from firetrial_parser.intake import MAX_BYTES
 from firetrial_parser.making import Making
 from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.publishing import Publishing
-from firetrial_parser.reading import TIMEOUT, read_apart
+from firetrial_parser.reading import READER
 from firetrial_parser.records import PaperRecord, PaperState
 from firetrial_parser.trees import Trees
 
 MAX_FAULTS = 100  # lines kept in a paper's record
 CANCELLED = "the paper was cancelled"
-READER = version("firetrial-parser")
+
+Reads = Callable[[bytes, str], Awaitable[Document]]
+"""(a file, its name) → the document. Raises as `read_apart` does."""
 
 
 class Papers:
@@ -44,8 +45,8 @@ class Papers:
         clock: Clock,
         metrics: ParserMetrics,
         trees: Trees,
+        reads: Reads,
         limit: int = MAX_BYTES,
-        timeout: float = TIMEOUT,
     ) -> None:
         self.records = records
         self.archive = archive
@@ -55,8 +56,8 @@ class Papers:
         self._clock = clock
         self._metrics = metrics
         self._trees = trees
+        self._reads = reads
         self._limit = limit
-        self._timeout = timeout
 
     async def submit(
         self, source: ObjectRef, filename: str, plan: plan_pb2.Plan | None, experiment: str
@@ -154,7 +155,7 @@ class Papers:
         """The paper as text, read once by each version of the readers."""
         if record.document is not None and record.reader == READER:
             return await self.archive.document(record.document), record.document
-        document = await read_apart(data, record.filename, timeout=self._timeout, limit=self._limit)
+        document = await self._reads(data, record.filename)
         ref = await self.archive.put_document(record.id, document)
         await self.records.change(record.id, lambda current: replace(current, document=ref, reader=READER))
         return document, ref
