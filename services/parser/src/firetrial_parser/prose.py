@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BROKEN = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)-$")
@@ -110,11 +109,6 @@ def phrases(text: str, length: int) -> set[tuple[str, ...]]:
     """All runs of `length` words of a text, punctuation and case left out."""
     tokens = re.findall(r"\w+", text.lower())
     return {tuple(tokens[i : i + length]) for i in range(len(tokens) - length + 1)}
-
-
-def shares_phrase(sentence: str, taken: AbstractSet[tuple[str, ...]], length: int) -> bool:
-    """Whether a sentence holds one of the phrases `taken` (each of `length` words)."""
-    return not taken.isdisjoint(phrases(sentence, length))
 
 
 def alphabetic_share(texts: Sequence[str]) -> float:

@@ -13,7 +13,7 @@ from firetrial.parser.v1.parser_service_pb2 import TaskHeader
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.catalogue.entries import Entry, named, read_catalogue
 from firetrial_parser.leaks.leak import Secrets
-from firetrial_parser.prose import phrases, shares_phrase
+from firetrial_parser.prose import phrases
 from firetrial_parser.rating import AXES, published_on_arxiv
 from firetrial_parser.submitting import task_faults
 
@@ -96,6 +96,6 @@ def test_the_words_are_not(shared: Path) -> None:
         text
         for entry in ENTRIES
         for text in (entry.question, *entry.scope, *entry.findings)
-        if not text.startswith("Models:") and shares_phrase(text, taken, PHRASE)
+        if not text.startswith("Models:") and not taken.isdisjoint(phrases(text, PHRASE))
     ]
     assert copied == []
