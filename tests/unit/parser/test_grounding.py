@@ -125,7 +125,7 @@ def test_the_paper_s_text_does_not_take_long_to_look_through() -> None:
     many = "".join(
         f"\n\nIn run {n} the loss of model {n % 7} falls to 0.{n} after {n} steps.\n" for n in range(5_000)
     )
-    ground, began = Ground(document(TEXT + many)), time.monotonic()
+    ground, began = Ground(document(TEXT + many)), time.process_time()
     assert ground.supports("In run 4711 the loss falls to 0.4711.")
     assert not ground.supports("In run 4711 the loss falls to 0.99999.")
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
