@@ -48,7 +48,8 @@ class Cluster:
     def begin(self, name: str) -> None:
         """Start a service, and do not wait for it."""
         service = name.partition("-")[0]
-        self.ports.setdefault(name, servers.free_port())
+        for one in (name, "analyzer"):
+            self.ports.setdefault(one, servers.free_port())
         told = self.folder / f"{name}.json"
         told.unlink(missing_ok=True)
         access, secret = self.s3.keys[service]
@@ -59,6 +60,7 @@ class Cluster:
             "FIRETRIAL_S3_ACCESS_KEY": access,
             "FIRETRIAL_S3_SECRET_KEY": secret,
             "FIRETRIAL_RPC_ADDRESS": f"127.0.0.1:{self.ports[name]}",
+            "FIRETRIAL_JUDGE_ANALYZER_ADDRESS": f"127.0.0.1:{self.ports['analyzer']}",
             "FIRETRIAL_PORTS_FILE": str(told),
             "FIRETRIAL_ACK_WAIT": "3",
             "FIRETRIAL_DRAIN": "5",

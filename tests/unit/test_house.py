@@ -15,7 +15,7 @@ TRANSPORT = {"grpc", "nats", "minio", "docker", "openai", "firetrial"}
 # Modules that may import a transport, beside all whose names end in _wire or _rpcs.
 ADAPTERS = {
     "parser": {
-        "announcing", "archive", "handlers", "judge_rpc", "main", "papers",
+        "announcing", "archive", "by_kind", "handlers", "judge_rpc", "main", "papers",
         "publishing", "servicer", "submitting", "tasks", "wire",
     },
     "runner": {
@@ -23,8 +23,8 @@ ADAPTERS = {
         "wire",
     },
     "judge": {
-        "archive", "by_kind", "calibrating", "grader", "handlers", "judging", "main", "sealing", "servicer",
-        "wire",
+        "archive", "by_kind", "calibrating", "follow_up", "grader", "handlers", "judging", "main", "sealing",
+        "servicer", "wire",
     },
     "analyzer": {"announce", "handlers", "main", "servicer", "wire"},
 }  # fmt: skip

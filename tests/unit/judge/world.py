@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -22,9 +23,12 @@ from firetrial_judge.judgement import Judge, JudgeConfig, Spent
 from firetrial_judge.judges import Judges
 from firetrial_judge.judging import Judging, Standing
 from firetrial_judge.kinds.by_kind import ByKind
+from firetrial_judge.kinds.follow_up import Checker, FollowUps
 from firetrial_judge.kinds.sealing import SealedRun, Sealing
 from firetrial_judge.metrics import JudgeMetrics
+from firetrial_judge.model_judge import clients
 from firetrial_judge.records import JudgedRun, JudgementRecord
+from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.servicer import JudgeServicer
 from firetrial_judge.spending import Purses
 from firetrial_judge.verdict import Ruling, Span, Verdict
@@ -86,6 +90,7 @@ class World:
         model: Callable[[str], Judge] | None = None,
         at_once: int = 1,
         standing: Standing | None = None,
+        checker: Checker | None = None,
     ) -> None:
         """A new process over the same bus, state and store."""
         self.archive = Archive(self.objects)
@@ -111,7 +116,9 @@ class World:
             self.bus,
             self.clock,
         )
-        kinds = ByKind(self.archive, judging, sealing)
+        grader = Grader(self.objects, clients(None, AsyncExitStack()), self.clock)
+        self.follow_ups = FollowUps(self.archive, self.objects, judging, grader, self.clock, checker, False)
+        kinds = ByKind(self.archive, judging, sealing, self.follow_ups)
         self.consumers = Handlers(kinds, structlog.get_logger()).consumers(at_once)
         self.consumer: Consumer = self.consumers[0]
 
@@ -120,17 +127,17 @@ class World:
         task = task_pb2.Task(id=task_id, question="How does noise act?", has_truth=truth is not None)
         if truth is not None:
             secret = task_pb2.GroundTruth(task_id=task_id, text=truth)
-            ref = await self._put("truth", f"tasks/{task_id}/truth.json", MessageToJson(secret).encode())
+            ref = await self.put("truth", f"tasks/{task_id}/truth.json", MessageToJson(secret).encode())
             task.truth.CopyFrom(ref)
         data = MessageToJson(task, preserving_proto_field_name=True).encode()
-        await self._put("runs", f"tasks/{task_id}/task.json", data)
+        await self.put("runs", f"tasks/{task_id}/task.json", data)
 
     async def run(
         self, run_id: str = "r-1", conclusion: str | bytes = CONCLUSION, task_id: str = "noise-1"
     ) -> run_pb2.Run:
         """A run that has concluded."""
         data = conclusion.encode() if isinstance(conclusion, str) else conclusion
-        ref = await self._put("runs", f"runs/{run_id}/conclusion.txt", data)
+        ref = await self.put("runs", f"runs/{run_id}/conclusion.txt", data)
         run = run_pb2.Run(
             id=run_id,
             experiment_id="e-1",
@@ -140,7 +147,7 @@ class World:
             conclusion=ref,
         )
         result = MessageToJson(run, preserving_proto_field_name=True).encode()
-        await self._put("runs", f"runs/{run_id}/result.json", result)
+        await self.put("runs", f"runs/{run_id}/result.json", result)
         return run
 
     async def finish(self, run: run_pb2.Run, judge: plan_pb2.JudgeConfig | None = None) -> None:
@@ -158,7 +165,7 @@ class World:
         prefix = events.subject("judge", name, "x").removesuffix("x")
         return [type_.FromString(m.data) for m in self.bus.published if m.subject.startswith(prefix)]
 
-    async def _put(self, bucket: str, key: str, data: bytes) -> artifact_pb2.ArtifactRef:
+    async def put(self, bucket: str, key: str, data: bytes) -> artifact_pb2.ArtifactRef:
         ref = await self.everything.put(bucket, key, data, "text/plain")
         return artifact_pb2.ArtifactRef(
             uri=ref.uri, sha256=ref.sha256, size=ref.size, media_type=ref.media_type

@@ -12,6 +12,8 @@ from firetrial_judge.judge import Judge
 from firetrial_judge.judges import Judges
 from firetrial_judge.judging import Judging
 from firetrial_judge.kinds.by_kind import ByKind
+from firetrial_judge.kinds.findings_rpcs import analyzer_by_address
+from firetrial_judge.kinds.follow_up import Checker, FollowUps
 from firetrial_judge.kinds.sealing import SealedRun, Sealing
 from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import clients, model_judges
@@ -44,11 +46,25 @@ def _tiers(settings: JudgeSettings, objects: Objects) -> Iterator[Cache]:
     yield StoreTier(objects, "results", "judge-cache")
 
 
-def by_kind(settings: JudgeSettings, parts: Parts, archive: Archive, judging: Judging) -> ByKind:
+async def by_kind(
+    settings: JudgeSettings, parts: Parts, archive: Archive, judging: Judging, grader: Grader
+) -> ByKind:
     """What judges runs of each kind of task."""
     records = Records(parts.state, "sealed", SealedRun)
     sealing = Sealing(archive, parts.objects, judging, records, parts.bus, parts.clock, settings.test_pool)
-    return ByKind(archive, judging, sealing)
+    by_model = bool(settings.model_url)
+    checker = await analyzer(settings, parts)
+    follow_ups = FollowUps(archive, parts.objects, judging, grader, parts.clock, checker, by_model)
+    return ByKind(archive, judging, sealing, follow_ups)
+
+
+async def analyzer(settings: JudgeSettings, parts: Parts) -> Checker | None:
+    """The analyzer of the settings, None where they name none."""
+    if settings.analyzer_address is None:
+        return None
+    ca, cert, key = settings.analyzer_tls_ca, settings.tls_cert, settings.tls_key
+    tls = (ca, cert, key) if ca and cert and key else None
+    return await analyzer_by_address(settings.analyzer_address, tls, parts.stack)
 
 
 def grader(

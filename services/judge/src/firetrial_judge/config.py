@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field, Json, SecretStr, model_validator
 
 from firetrial_kit.asking import Endpoint, Price
-from firetrial_kit.settings import PriceSetting, Settings
+from firetrial_kit.settings import Address, PriceSetting, Settings
 
 _MIB = 1024 * 1024
 
@@ -36,6 +36,13 @@ class JudgeSettings(Settings):
     # {"model": {"prompt": 2.0, "completion": 8.0, "cached": 0.5}}, USD per million tokens. What is not here
     # has an unknown price.
     prices: Json[dict[str, PriceSetting]] = Field(default_factory=dict)
+    # Where the analyzer's RPCs answer, "host:port": what it finds settles questions of rubrics. Unset: a
+    # model is asked all of them, and judgements say so.
+    analyzer_address: Address | None = None
+    # By whose signature it is known, and this service's own certificate; needed beyond this machine.
+    analyzer_tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     # A folder in front of the store for what was paid for once, and what it may hold. Unset: the store alone.
     cache_dir: Path | None = None
     cache_mib: int = Field(default=256, ge=1, le=1024 * 1024)
@@ -53,6 +60,8 @@ class JudgeSettings(Settings):
                 "FIRETRIAL_JUDGE_MODEL_VERDICTS=one-word needs probabilities, which anthropic never tells: "
                 "set it to listed"
             )
+        if self.analyzer_tls_ca and not (self.tls_cert and self.tls_key):
+            raise ValueError("FIRETRIAL_JUDGE_ANALYZER_TLS_CA needs FIRETRIAL_TLS_CERT and FIRETRIAL_TLS_KEY")
         return self
 
     def endpoint(self, model: str) -> Endpoint:

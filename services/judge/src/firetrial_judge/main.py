@@ -44,8 +44,8 @@ async def build(parts: Parts) -> Service:
         purses=purses,
         standing=calibrating.standing,
     )
-    kinds = assembly.by_kind(settings, parts, archive, judging)
     grader = assembly.grader(settings, parts, client, purses)
+    kinds = await assembly.by_kind(settings, parts, archive, judging, grader)
     servicer = JudgeServicer(judging, archive, judgements, runs, grader=grader, calibrating=calibrating)
     servicer.entailing = Entailing(judges, purses, metrics)
 

@@ -25,7 +25,7 @@ from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.session import Session
 from firetrial_runner.gpus.device import Gpu
 from firetrial_runner.grip import Grip
-from firetrial_runner.kinds import opening
+from firetrial_runner.kinds import follow_up, opening
 from firetrial_runner.kinds.proving import Place
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.needs import Needs
@@ -109,6 +109,7 @@ class Execution:
                 self._way_out(run, task, recorder, watch) as egress,
                 opening.opened(
                     task.repository,
+                    task.follow_up,
                     opening.Around(
                         run.id,
                         place,
@@ -129,6 +130,10 @@ class Execution:
             left = await in_thread(lambda go_on: workspace.collect(place, said, why_not, go_on))
             await recorder.event(_told(left), end.usage.wall_s)
             await recorder.close()
+            if task.follow_up is not None:
+                log = keys.of_run(run.id, "trajectory/")
+                told = await asyncio.to_thread(follow_up.manifest, left.tar, log)
+                await self._put_of(run.id, follow_up.MANIFEST, told, "application/json")
             kept = await self._keep(run, end, left, recorder, door)
             return replace(kept, contacts=egress.contacts, cut_off=egress.down) if egress else kept
         finally:
@@ -142,6 +147,8 @@ class Execution:
         place = await in_thread(
             lambda go_on: workspace.prepare(folder, task.instruction, data, bundle, room=room, go_on=go_on)
         )
+        if task.follow_up is not None:
+            return await follow_up.prepare(task.follow_up, place, self._fetch)
         if task.repository is None:
             return place
         return await opening.prepare(task.repository, place, self._fetch)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from firetrial_kit.hosts import Network
 from firetrial_kit.objects import ObjectRef
+from firetrial_runner.kinds.follow_up import FollowUp
 from firetrial_runner.kinds.repository import Repository
 
 
@@ -27,3 +28,4 @@ class Task:
     sources: tuple[Source, ...] = ()
     network: Network = field(default_factory=Network)
     repository: Repository | None = None
+    follow_up: FollowUp | None = None

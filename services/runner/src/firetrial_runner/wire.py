@@ -11,7 +11,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firetrial.parser.v1 import task_pb2
+from firetrial.parser.v1 import follow_up_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2, runner_service_pb2
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
@@ -23,6 +23,7 @@ from firetrial_runner.egress.contacts import Contact
 from firetrial_runner.experiment import DEFAULT_ATTEMPTS, Experiment, Plan, is_id
 from firetrial_runner.gpus.device import Demand
 from firetrial_runner.importing.imported import Format, Imported
+from firetrial_runner.kinds.follow_up import FollowUp
 from firetrial_runner.kinds.repository_wire import repository_to_domain
 from firetrial_runner.records import RunRecord
 from firetrial_runner.run import End, Outcome, Provenance, Run, RunState, RunUsage
@@ -84,7 +85,13 @@ def task_to_domain(json: bytes) -> Task:
     data = ref_to_domain(task.data) if task.data.uri else None
     sources = tuple(map(_source_to_domain, task.sources))
     repository = repository_to_domain(task.repository) if task.HasField("repository") else None
-    return Task(task.id, task.instruction, data, sources, _network_to_domain(task.network), repository)
+    network = _network_to_domain(task.network)
+    follow_up = _follow_up_to_domain(task.follow_up) if task.HasField("follow_up") else None
+    return Task(task.id, task.instruction, data, sources, network, repository, follow_up)
+
+
+def _follow_up_to_domain(told: follow_up_pb2.FollowUpSpec) -> FollowUp:
+    return FollowUp(ref_to_domain(told.source) if told.HasField("source") else None)
 
 
 def _network_to_domain(network: task_pb2.Network) -> Network:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firetrial_kit.documents import load
 from firetrial_judge.rubric.graded import score_document
 from firetrial_judge.rubric.reading import MAX_NODES, read
 from firetrial_judge.rubric.tree import Condition, Deliverable
+from firetrial_kit.documents import load
 from firetrial_kit.errors import FiretrialError
 
 

@@ -201,8 +201,9 @@ def services(
     found = {}
     groups = {name: [name] for name in SERVICES} if split else {"host": list(SERVICES)}
     addresses = {name: _fixed(address) for name in groups}
-    if "FIRETRIAL_TLS_CERT" not in os.environ:  # with TLS the operator says how the judge is known
+    if "FIRETRIAL_TLS_CERT" not in os.environ:  # with TLS the operator says how each is known
         common.setdefault("FIRETRIAL_PARSER_JUDGE_ADDRESS", addresses.get("judge") or addresses["host"])
+        common.setdefault("FIRETRIAL_JUDGE_ANALYZER_ADDRESS", addresses.get("analyzer") or addresses["host"])
     for name, members in groups.items():
         ports = home.run / f"{name}.json"
         ports.unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_judge.archive import Archive
 from firetrial_judge.judging import Judging
+from firetrial_judge.kinds.follow_up import FollowUps
 from firetrial_judge.kinds.sealing import Sealing
 
 
@@ -17,11 +18,14 @@ class ByKind:
     archive: Archive
     judging: Judging
     sealing: Sealing
+    follow_ups: FollowUps
 
     async def judge(self, run: run_pb2.Run, slip: plan_pb2.Slip) -> None:
         """Judge a run that has concluded, or begin to. Raises as the kind's own way does."""
         task = await self.archive.task(run.task_id)
         if task.kind == task_pb2.TASK_KIND_REPOSITORY:
             await self.sealing.begin(run, slip, task)
+        elif task.kind == task_pb2.TASK_KIND_FOLLOW_UP:
+            await self.follow_ups.judge(run, slip, task)
         else:
             await self.judging.run(run, slip)

@@ -35,7 +35,7 @@ class LeafGrade:
 
     `evidence` is what the judge named of `reading`, all that it was shown; both as "file:first-last", in
     lines counted from 1. `votes` are a panel's, and `flip_rate` the share of those cast that differ from the
-    state, 0 to 1, None for fewer than two.
+    state, 0 to 1, None for fewer than two. `settled_by` names the findings that failed it without a judge.
     """
 
     id: str
@@ -46,6 +46,7 @@ class LeafGrade:
     reading: tuple[str, ...] = ()
     votes: tuple[LeafVote, ...] = ()
     flip_rate: float | None = None
+    settled_by: tuple[str, ...] = ()
 
     @property
     def score(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from google.protobuf.json_format import MessageToJson, Parse, ParseError
@@ -24,7 +24,7 @@ from firetrial_kit.asking import Price, Spent
 from firetrial_kit.clock import Clock
 from firetrial_kit.documents import load
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
-from firetrial_kit.ids import sha256
+from firetrial_kit.ids import digest, sha256
 from firetrial_kit.models import ModelClient
 from firetrial_kit.objects import Objects
 
@@ -35,11 +35,18 @@ UNSCORED = "unscored_leaves"
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is graded: a rubric and its hash, and a submission."""
+    """What is graded: a rubric and its hash, and a submission. What is `settled` is not asked."""
 
     rubric: Rubric
     sha256: str
     submission: Submission
+    settled: Mapping[str, LeafGrade] = field(default_factory=dict)
+
+    def id(self, config_hash: str) -> str:
+        """The id of its grade by judges of this hash."""
+        settled = [[one.id, one.rationale, *one.settled_by] for one in self.settled.values()]
+        told = digest(config_hash, settled) if settled else config_hash
+        return grade_id(self.submission.sha256, self.sha256, told)
 
 
 class Grader:
@@ -77,14 +84,36 @@ class Grader:
         faults += [Fault("files", f"{len(files)} bytes", f"must have 1 to {MAX_FILES}")]
         fits = [0 < len(rubric) <= MAX_RUBRIC, 0 < len(files) <= MAX_FILES]
         check("the request", [fault for fault, ok in zip(faults, fits, strict=True) if not ok])
+        return await self.submission(rubric, await asyncio.to_thread(from_tar, files), spec)
+
+    async def submission(
+        self,
+        rubric: bytes,
+        submission: Submission,
+        spec: Spec,
+        settle: Callable[[Rubric], Sequence[LeafGrade]] = lambda _: (),
+    ) -> rubric_pb2.Grade:
+        """The same of a submission of any size; what `settle` gives is not asked again. Raises as `grade`."""
         seats = self._seats(spec)
-        tree = await asyncio.to_thread(lambda: read(load(rubric, "the rubric")).rubric)
-        work = _Work(tree, sha256(rubric), await asyncio.to_thread(from_tar, files))
-        id_ = grade_id(work.submission.sha256, work.sha256, panel_hash(seats))
+        work = await _work(rubric, submission, settle)
+        id_ = work.id(panel_hash(seats))
         seats = self._charged(seats, id_, spec.max_cost_usd)
         if len(seats) == 1:
             return (await self._by_seat(seats[0], work))[0]
         return (await self._once(id_, lambda: self._by_panel(seats, work, id_)))[0]
+
+    async def settled(
+        self, rubric: bytes, submission: Submission, settle: Callable[[Rubric], Sequence[LeafGrade]]
+    ) -> rubric_pb2.Grade:
+        """What can be said where no model is asked: all that is not settled has no grade. Raises INVALID."""
+        work = await _work(rubric, submission, settle)
+        grade = self._new(work.id(""), "", work)
+        leaves = [
+            work.settled.get(leaf.id) or LeafGrade(leaf.id, State.UNSCORED, rationale="no model was asked")
+            for leaf in work.rubric.leaves
+        ]
+        await self._keep(grade, work, leaves, Spent(), submission.flags)
+        return grade
 
     def _seats(self, spec: Spec) -> list[Seat]:
         names = [spec.model, *spec.panel]
@@ -122,7 +151,7 @@ class Grader:
 
     async def _by_seat(self, seat: Seat, work: _Work) -> tuple[rubric_pb2.Grade, Spent]:
         """One judge's grade in one of its turns, and what was paid for it now."""
-        id_ = grade_id(work.submission.sha256, work.sha256, seat.hash)
+        id_ = work.id(seat.hash)
         return await self._once(id_, lambda: self._graded(seat, work, id_))
 
     async def _graded(self, seat: Seat, work: _Work, id_: str) -> tuple[rubric_pb2.Grade, Spent]:
@@ -130,7 +159,7 @@ class Grader:
         done = leaves_to_domain(before)
         if before.id and all(leaf.state is not State.UNSCORED for leaf in done.values()):
             return before, Spent(cache_hits=len(done))
-        graded = await seat.judge.grade(work.rubric, work.submission, done)
+        graded = await seat.judge.grade(work.rubric, work.submission, {**done, **work.settled})
         spent = usage_to_domain(before.usage) + graded.spent
         grade = self._new(id_, seat.hash, work)
         await self._keep(grade, work, graded.leaves, spent, graded.flags)
@@ -187,6 +216,13 @@ class Grader:
             return Parse(await self._objects.get(uri), rubric_pb2.Grade(), ignore_unknown_fields=True)
         except (ParseError, UnicodeDecodeError) as error:
             raise FiretrialError(Reason.CORRUPT, f"the stored grade {id_} cannot be read: {error}") from error
+
+
+async def _work(
+    rubric: bytes, submission: Submission, settle: Callable[[Rubric], Sequence[LeafGrade]]
+) -> _Work:
+    tree = await asyncio.to_thread(lambda: read(load(rubric, "the rubric")).rubric)
+    return _Work(tree, sha256(rubric), submission, {leaf.id: leaf for leaf in settle(tree)})
 
 
 def _key(id_: str) -> str:

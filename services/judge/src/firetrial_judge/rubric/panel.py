@@ -110,7 +110,9 @@ def _spoken(leaf: Node, state: State, given: Sequence[LeafGrade]) -> LeafGrade:
     if not fitting or state is State.UNSCORED:
         return LeafGrade(leaf.id, state, rationale="the judges do not agree", reading=given[0].reading)
     counts = Counter(grade.answer for grade in fitting)
-    answer = min(counts, key=lambda one: (-counts[one], leaf.answers.index(one)))
+    answer = min(
+        counts, key=lambda one: (-counts[one], leaf.answers.index(one) if one in leaf.answers else -1)
+    )
     return next(grade for grade in fitting if grade.answer == answer)
 
 

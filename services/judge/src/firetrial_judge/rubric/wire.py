@@ -57,6 +57,7 @@ def leaves_to_domain(grade: rubric_pb2.Grade) -> dict[str, LeafGrade]:
                 LeafVote(v.judge, v.repeat, _BACK.get(v.state, State.UNSCORED), v.answer) for v in leaf.votes
             ),
             flip_rate=leaf.flip_rate if leaf.HasField("flip_rate") else None,
+            settled_by=tuple(leaf.settled_by),
         )
         for leaf in grade.leaves
     }
@@ -82,6 +83,7 @@ def _leaf(leaf: LeafGrade) -> rubric_pb2.LeafGrade:
         answer=leaf.answer,
         rationale=leaf.rationale,
         evidence=leaf.evidence,
+        settled_by=leaf.settled_by,
         reading=leaf.reading,
         votes=[
             rubric_pb2.LeafVote(judge=v.judge, repeat=v.repeat, state=_STATES[v.state], answer=v.answer)

@@ -15,6 +15,7 @@ from firetrial_runner import archive
 from firetrial_runner.conclusion import Conclusion
 from firetrial_runner.gateway.gateway import Door
 from firetrial_runner.gateway.session import RunClock
+from firetrial_runner.kinds.follow_up import FollowUp, paper
 from firetrial_runner.kinds.pinned import REPO, Pinned
 from firetrial_runner.kinds.proving import Place
 from firetrial_runner.kinds.repository import Repository
@@ -66,10 +67,11 @@ class Special:
     mounts: Mapping[str, Path] = field(default_factory=dict)
     said: Callable[[], str] = lambda: ""
     clock: _Clock = field(default_factory=_Clock)
+    source: str = "its steps"
 
     def conclusion(self) -> Conclusion | None:
         said = self.said()
-        return Conclusion(said, "its steps") if said else None
+        return Conclusion(said, self.source) if said else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,14 @@ async def prepare(repository: Repository, workspace: Workspace, fetch: Fetch) ->
 
 
 @asynccontextmanager
-async def opened(repository: Repository | None, around: Around) -> AsyncIterator[Special]:
+async def opened(
+    repository: Repository | None, follow_up: FollowUp | None, around: Around
+) -> AsyncIterator[Special]:
     """Open what a run has; nothing but its models' door where its task has no repository."""
     pinned = around.workspace.pinned
+    if follow_up is not None:
+        yield Special(around.door, said=lambda: paper(around.workspace.files), source="its paper")
+        return
     if repository is None or pinned is None:
         yield Special(around.door)
         return
