@@ -38,12 +38,21 @@ def list_agents(app: App) -> None:
 
 def shipped_agents() -> dict[str, Path]:
     """Folders of all agents that ship with Firetrial, by name."""
-    return {**shipped.agents(), **demo_agents()}
+    return {**shipped.agents(), **demo_agents(), **demo_improvers()}
 
 
 def demo_agents() -> dict[str, Path]:
     """Folders of the scripted agents of the demo study, by name."""
-    return {json.loads((path / "agent.json").read_text())["name"]: path for path in demo.agents()}
+    return _named(demo.agents())
+
+
+def demo_improvers() -> dict[str, Path]:
+    """Folders of the scripted agents of the demo's repositories, by name."""
+    return _named(demo.improvers())
+
+
+def _named(folders: Sequence[Path]) -> dict[str, Path]:
+    return {json.loads((path / "agent.json").read_text())["name"]: path for path in folders}
 
 
 def parse_files(values: Sequence[str]) -> dict[str, Path]:
