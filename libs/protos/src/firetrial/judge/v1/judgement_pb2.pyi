@@ -69,6 +69,7 @@ class Judgement(_message.Message):
     CALIBRATION_ID_FIELD_NUMBER: _builtins.int
     SEALED_FIELD_NUMBER: _builtins.int
     GRADE_FIELD_NUMBER: _builtins.int
+    CONDITIONS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"j-" and a hash of run, conclusion, ground truth and judge configuration."""
     run_id: _builtins.str
@@ -118,6 +119,10 @@ class Judgement(_message.Message):
     def grade(self) -> _artifact_pb2.ArtifactRef:
         """Of a follow-up run: its grade under both rubrics, JSON of firetrial.judge.v1.Grade in the results bucket."""
 
+    @_builtins.property
+    def conditions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Condition]:
+        """What that grade comes to: C1 integrity, C2 completeness and C3 sufficiency, in this order."""
+
     def __init__(
         self,
         *,
@@ -139,14 +144,70 @@ class Judgement(_message.Message):
         calibration_id: _builtins.str = ...,
         sealed: Global___SealedResult | None = ...,
         grade: _artifact_pb2.ArtifactRef | None = ...,
+        conditions: _abc.Iterable[Global___Condition] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["config", b"config", "grade", b"grade", "judged_at", b"judged_at", "scores", b"scores", "sealed", b"sealed", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claims", b"agent_claims", "calibration_id", b"calibration_id", "config", b"config", "config_hash", b"config_hash", "core_idea", b"core_idea", "flags", b"flags", "grade", b"grade", "id", b"id", "judged_at", b"judged_at", "notes", b"notes", "pairs", b"pairs", "quality", b"quality", "run_id", b"run_id", "scores", b"scores", "sealed", b"sealed", "task_id", b"task_id", "truth_claims", b"truth_claims", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_claims", b"agent_claims", "calibration_id", b"calibration_id", "conditions", b"conditions", "config", b"config", "config_hash", b"config_hash", "core_idea", b"core_idea", "flags", b"flags", "grade", b"grade", "id", b"id", "judged_at", b"judged_at", "notes", b"notes", "pairs", b"pairs", "quality", b"quality", "run_id", b"run_id", "scores", b"scores", "sealed", b"sealed", "task_id", b"task_id", "truth_claims", b"truth_claims", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Judgement: _TypeAlias = Judgement  # noqa: Y015
+
+@_typing.final
+class Condition(_message.Message):
+    """Questions of one condition. `total` is at least 1."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PASSED_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    UNSCORED_FIELD_NUMBER: _builtins.int
+    P_FIELD_NUMBER: _builtins.int
+    STRICT_FIELD_NUMBER: _builtins.int
+    ALMOST_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """"C1", "C2" or "C3"."""
+    passed: _builtins.int
+    total: _builtins.int
+    unscored: _builtins.int
+    """Without a grade; p, strict and almost are unset where there are any."""
+    p: _builtins.float
+    """passed / total, 0 to 1."""
+    strict: _builtins.bool
+    """p = 1."""
+    almost: _builtins.bool
+    """p >= 0.9."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        passed: _builtins.int = ...,
+        total: _builtins.int = ...,
+        unscored: _builtins.int = ...,
+        p: _builtins.float | None = ...,
+        strict: _builtins.bool | None = ...,
+        almost: _builtins.bool | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_p", b"_p", "_strict", b"_strict", "almost", b"almost", "p", b"p", "strict", b"strict"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_almost", b"_almost", "_p", b"_p", "_strict", b"_strict", "almost", b"almost", "name", b"name", "p", b"p", "passed", b"passed", "strict", b"strict", "total", b"total", "unscored", b"unscored"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__almost: _TypeAlias = _typing.Literal["almost"]  # noqa: Y015
+    _WhichOneofArgType__almost: _TypeAlias = _typing.Literal["_almost", b"_almost"]  # noqa: Y015
+    _WhichOneofReturnType__p: _TypeAlias = _typing.Literal["p"]  # noqa: Y015
+    _WhichOneofArgType__p: _TypeAlias = _typing.Literal["_p", b"_p"]  # noqa: Y015
+    _WhichOneofReturnType__strict: _TypeAlias = _typing.Literal["strict"]  # noqa: Y015
+    _WhichOneofArgType__strict: _TypeAlias = _typing.Literal["_strict", b"_strict"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__almost) -> _WhichOneofReturnType__almost | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__p) -> _WhichOneofReturnType__p | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__strict) -> _WhichOneofReturnType__strict | None: ...
+
+Global___Condition: _TypeAlias = Condition  # noqa: Y015
 
 @_typing.final
 class SealedResult(_message.Message):
