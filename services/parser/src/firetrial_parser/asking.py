@@ -66,6 +66,11 @@ class Bill:
         """All together."""
         return sum(self.spent.values(), Spent())
 
+    def to_json(self) -> dict[str, float | None]:
+        """All together, for people and scripts; the cost is None where a price is unknown."""
+        total = self.total
+        return {"calls": total.calls, "cost_usd": total.known_cost, "cache_hits": total.cache_hits}
+
 
 @dataclass(frozen=True, slots=True)
 class Answered:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from firetrial_parser.model_cli import asker_of, model_options
 
 if TYPE_CHECKING:
     from firetrial_kit.errors import Fault
@@ -22,31 +23,22 @@ if TYPE_CHECKING:
     from firetrial_parser.trees import Grown
 
 WIDTH = 96
-DEFAULT_URL = "https://api.openai.com/v1"
-CACHE_VARIABLE = "FIRETRIAL_PARSER_CACHE_DIR"
-_CACHE_BYTES = 256 * 1024 * 1024
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of an outline.")
 
 
 @click.command("parse")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--offline", is_flag=True, help="Read the tree off the document's structure, without a model.")
-@click.option("--model", default="", help="Model that extracts the tree, at an OpenAI-compatible endpoint.")
-@click.option("--base-url", default="", help="The endpoint; its key is taken from OPENAI_API_KEY.")
+@model_options(offline="Read the tree off the document's structure", does="extracts the tree")
 @click.option(
     "--context", type=click.IntRange(8_000), default=32_000, show_default=True,
     help="Tokens that the model takes in one request; longer papers are asked about in parts.",
 )  # fmt: skip
 @_JSON
-def parse(file: Path, *, offline: bool, model: str, base_url: str, context: int, as_json: bool) -> None:
+def parse(file: Path, *, model: str, base_url: str, context: int, as_json: bool) -> None:
     """Read a paper (PDF, HTML, LaTeX, Markdown, text, or a tree as JSON) into a research-problem tree.
 
     Answers of a model are kept in the folder that FIRETRIAL_PARSER_CACHE_DIR names: none is paid for twice.
     """
-    if offline and (model or base_url):
-        raise click.UsageError("--offline takes no --model and no --base-url")
-    if base_url and not model:
-        raise click.UsageError("--base-url needs --model")
     grown, bill = asyncio.run(_parsed(file, model, base_url, context))
     if as_json:
         click.echo(json.dumps(_report(grown, model, bill), ensure_ascii=False))
@@ -55,21 +47,13 @@ def parse(file: Path, *, offline: bool, model: str, base_url: str, context: int,
 
 
 async def _parsed(file: Path, model: str, base_url: str, context: int) -> tuple[Grown, Bill]:
-    from firetrial_kit.asking import Endpoint
-    from firetrial_parser.asking import Bill, opened
+    from firetrial_parser.asking import Bill
     from firetrial_parser.reading import load, read_apart
     from firetrial_parser.trees import Trees
 
     data, bill = load(file), Bill()
     document = await read_apart(data, file.name)
-    if not model:
-        return await Trees().of(document, data, bill, _none_known), bill
-    from firetrial_kit.cache import LocalTier, NoCache
-
-    folder = os.environ.get(CACHE_VARIABLE, "")
-    endpoint = Endpoint(base_url or DEFAULT_URL, model, os.environ.get("OPENAI_API_KEY", ""))
-    cache = LocalTier(Path(folder), _CACHE_BYTES) if folder else NoCache()
-    async with opened(endpoint, cache=cache) as asker:
+    async with asker_of(model, base_url) as asker:
         return await Trees(asker, context=context).of(document, data, bill, _none_known), bill
 
 

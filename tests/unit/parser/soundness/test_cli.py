@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from firetrial_kit.errors import FiretrialError
+from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.soundness.cli import proposals
 from firetrial_parser.soundness.proposal import Proposal
 from support import scripted_models as scripted
@@ -92,6 +92,21 @@ def test_a_model_is_paid_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_options_that_contradict_are_usage_errors(tmp_path: Path, argv: tuple[str, ...]) -> None:
     file = written(tmp_path / "p.json", SOUND)
     assert CliRunner().invoke(proposals, ["assess", file, *argv]).exit_code == 2
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"[" * 100_000])
+def test_a_file_that_is_no_json_is_told_what_was_found(tmp_path: Path, content: bytes) -> None:
     bad = tmp_path / "bad.json"
-    bad.write_text("{")
-    assert "is no JSON" in CliRunner().invoke(proposals, ["assess", str(bad)]).output
+    bad.write_bytes(content)
+    with pytest.raises(FiretrialError) as caught:
+        run("assess", str(bad))
+    (fault,) = caught.value.faults
+    assert (fault.field, fault.value) == ("file", str(content[:40], "utf-8", "replace"))
+    assert fault.cure.startswith("must be JSON")
+
+
+@pytest.mark.parametrize("command", ["assess", "evaluate"])
+def test_a_file_that_is_not_there_is_not_found(tmp_path: Path, command: str) -> None:
+    with pytest.raises(FiretrialError) as caught:
+        run(command, str(tmp_path / "none.json"))
+    assert caught.value.reason is Reason.NOT_FOUND

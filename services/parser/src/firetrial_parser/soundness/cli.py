@@ -4,42 +4,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-if TYPE_CHECKING:
-    from firetrial_parser.asking import Bill
-    from firetrial_parser.soundness.proposals import Means
+from firetrial_parser.model_cli import asker_of, model_options
 
-DEFAULT_URL = "https://api.openai.com/v1"
-CACHE_VARIABLE = "FIRETRIAL_PARSER_CACHE_DIR"
-_CACHE_BYTES = 256 * 1024 * 1024
 _MODES = ("standard", "aggressive")
-
-
-def _model_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Which assessor; without a model it is the one that counts features."""
-
-    @click.option("--offline", is_flag=True, help="Count features, without a model (the default).")
-    @click.option("--model", default="", help="The model that assesses, at an OpenAI-compatible endpoint.")
-    @click.option("--base-url", default="", help="The endpoint; its key is taken from OPENAI_API_KEY.")
-    @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-    @functools.wraps(command)
-    def run(*, offline: bool, model: str, base_url: str, **options: Any) -> None:
-        if offline and (model or base_url):
-            raise click.UsageError("--offline takes no --model and no --base-url")
-        if base_url and not model:
-            raise click.UsageError("--base-url needs --model")
-        command(model=model, base_url=base_url, **options)
-
-    return run
+_model_options = model_options(offline="Count features", does="assesses")
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 
 
 @click.group("proposals")
@@ -48,11 +25,12 @@ def proposals() -> None:
 
 
 @proposals.command("assess")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--mode", type=click.Choice(_MODES), multiple=True, help="Default: both.")
 @click.option("--mask-results", is_flag=True, help="Take results out, and list them; else they are refused.")
 @click.option("--mask-identifiers", is_flag=True, help="Also mask the names that it gives to its own work.")
 @_model_options
+@_JSON
 def assess(
     file: Path,
     *,
@@ -78,7 +56,7 @@ def assess(
 
 
 @proposals.command("evaluate")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path))
 @click.option("--mode", type=click.Choice(_MODES), default="standard", show_default=True)
 @click.option(
     "--controls", is_flag=True, help="Also with names masked, and with flaws injected: three times the cost."
@@ -93,6 +71,7 @@ def assess(
     help="Proposals of each class that a year or subfield must have to be told apart.",
 )  # fmt: skip
 @_model_options
+@_JSON
 def evaluate(
     file: Path,
     *,
@@ -112,30 +91,16 @@ def evaluate(
     click.echo(json.dumps(report, ensure_ascii=False) if as_json else "\n".join(_table(report)))
 
 
-@asynccontextmanager
-async def _means(model: str, base_url: str) -> AsyncIterator[Means]:
-    """The model, what it was paid for kept where FIRETRIAL_PARSER_CACHE_DIR says; else counted features."""
-    from firetrial_parser.soundness.assembly import means
-
-    if not model:
-        yield means(None, None)
-        return
-    from firetrial_kit.asking import Endpoint
-    from firetrial_kit.cache import LocalTier, NoCache
-    from firetrial_parser.asking import opened
-
-    folder = os.environ.get(CACHE_VARIABLE, "")
-    cache = LocalTier(Path(folder), _CACHE_BYTES) if folder else NoCache()
-    endpoint = Endpoint(base_url or DEFAULT_URL, model, os.environ.get("OPENAI_API_KEY", ""))
-    async with opened(endpoint, cache=cache) as asker:
-        yield means(asker, None)
-
-
 def _loaded(file: Path) -> Any:
+    from firetrial_kit.errors import Fault, invalid
+    from firetrial_parser.reading import load
+
+    data = load(file)
     try:
-        return json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise click.UsageError(f"{file} is no JSON: {error}") from None
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        told = str(data[:40], "utf-8", "replace")
+        raise invalid("the proposal", [Fault("file", told, f"must be JSON: {error}")]) from error
 
 
 async def _assessed(
@@ -150,6 +115,7 @@ async def _assessed(
     from firetrial_kit.errors import check
     from firetrial_parser.asking import Bill
     from firetrial_parser.soundness import outcomes
+    from firetrial_parser.soundness.assembly import means as means_of
     from firetrial_parser.soundness.assessment import Mode
     from firetrial_parser.soundness.assessment import assess as assessed
     from firetrial_parser.soundness.proposal import read
@@ -159,49 +125,35 @@ async def _assessed(
     if not mask_results:
         check("the proposal", outcomes.faults(found))
     bill = Bill()
-    async with _means(model, base_url) as means:
+    async with asker_of(model, base_url) as asker:
+        means = means_of(asker, None)
         opinions = [
             await assessed(clean, Mode(mode), means.assessor, bill, mask_identifiers=mask_identifiers)
             for mode in modes
         ]
-        support = await supported(clean, own_source(clean), means.asker, means.verifier, bill)
+        support = await supported(clean, own_source(clean), asker, means.verifier, bill)
     return {
         "id": clean.id("", "", ""),
-        "assessments": [
-            {
-                "mode": str(one.mode),
-                "rationale": one.rationale,
-                "bucket": str(one.bucket),
-                "confidence": one.confidence,
-                "assessor": one.assessor,
-                "quality": one.quality,
-                "screened": list(one.screened),
-                "identifiers_masked": one.identifiers_masked,
-            }
-            for one in opinions
-        ],
+        "assessments": [asdict(one) for one in opinions],
         "masked": [
             {"part": one.part, "start": one.start, "end": one.end, "text": one.text, "reason": one.why}
             for one in found
         ],
         "support": {"ratio": support.ratio, "claims": len(support.claims), "method": support.method},
-        "usage": _usage(bill),
+        "usage": bill.to_json(),
     }
 
 
 async def _evaluated(file: Path, wanted: Any, model: str, base_url: str) -> dict[str, Any]:
     from firetrial_parser.asking import Bill
+    from firetrial_parser.reading import load
+    from firetrial_parser.soundness.assembly import means
     from firetrial_parser.soundness.evaluation import evaluate as evaluated
     from firetrial_parser.soundness.evaluation import read_set
 
-    items = await asyncio.to_thread(lambda: read_set(file.read_text("utf-8", "replace")))
-    async with _means(model, base_url) as means:
-        return await evaluated(items, means.assessor, wanted, Bill())
-
-
-def _usage(bill: Bill) -> dict[str, Any]:
-    spent = bill.total
-    return {"calls": spent.calls, "cost_usd": spent.known_cost, "cache_hits": spent.cache_hits}
+    items = await asyncio.to_thread(lambda: read_set(str(load(file), "utf-8", "replace")))
+    async with asker_of(model, base_url) as asker:
+        return await evaluated(items, means(asker, None).assessor, wanted, Bill())
 
 
 def _lines(told: dict[str, Any]) -> Iterator[str]:

@@ -102,8 +102,7 @@ async def evaluate(items: Sequence[Item], assessor: Assessor, wanted: Wanted, bi
     }
     if wanted.controls:
         report["controls"] = await _controls(run, judged)
-    spent = bill.total
-    report["usage"] = {"calls": spent.calls, "cost_usd": spent.known_cost, "cache_hits": spent.cache_hits}
+    report["usage"] = bill.to_json()
     return report
 
 
