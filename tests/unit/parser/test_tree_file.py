@@ -75,6 +75,18 @@ def test_each_fault_is_named_by_its_node(root: Any, told: dict[str, str]) -> Non
     assert all(told[field] in cure for field, cure in found.items())
 
 
+def test_a_node_alone_is_told_what_a_file_holds() -> None:
+    data = json.dumps(node("root", LEAF)).encode()
+    assert '{"paper": {…}, "root": {…}}' in faults(data)["root"]
+
+
+def test_a_fault_shows_what_was_found_and_not_all_around_it() -> None:
+    for data in (packed(node("root", {"kind": "leaf"})), b"{ not JSON"):
+        with pytest.raises(FiretrialError) as caught:
+            read_tree(data)
+        assert [fault.value for fault in caught.value.faults] in ([""], ["{ not JSON"])
+
+
 def test_all_faults_are_told_at_once() -> None:
     found = faults(
         packed(node("root", {**LEAF, "titel": "x"}, {**LEAF, "page_": 1}), papers={}, paper={"name": "x"})

@@ -97,7 +97,13 @@ def _told(fault: ErrorDetails) -> Fault:
             place += f".{step}" if place.endswith(tuple("0123456789")) and inside else f"[{step}]"
         elif step != "children":
             place, inside = f"{place}.{step}".lstrip("."), False
-    return Fault(place or "file", str(fault["input"])[:200], fault["msg"])
+    if fault["loc"] == ("root",) and fault["type"] == "missing":
+        return Fault("root", "", 'is required: a tree is {"paper": {…}, "root": {…}}')
+    if fault["type"] == "missing":  # its input is all that is around it
+        return Fault(place, "", "is required")
+    given = fault["input"]
+    shown = str(given, "utf-8", "replace") if isinstance(given, bytes) else str(given)
+    return Fault(place or "file", shown[:200], fault["msg"])
 
 
 def _unknown(value: Any, type_: type[Any], place: str) -> Iterator[Fault]:
