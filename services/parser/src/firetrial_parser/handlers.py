@@ -50,22 +50,24 @@ class Handlers:
 
     async def paper_not_read(self, message: Received, error: FiretrialError) -> None:
         """Announce that the paper cannot be read."""
-        event = self._named(message, events_pb2.PaperSubmitted)
+        event = readable(message, events_pb2.PaperSubmitted, self._log)
         if event is not None:
             await self._papers.fail(event.paper_id, error.message, event.experiment_id)
 
     async def paper_without_task(self, message: Received, error: FiretrialError) -> None:
         """Announce that the paper gives no task."""
-        event = self._named(message, events_pb2.PaperParsed)
+        event = readable(message, events_pb2.PaperParsed, self._log)
         if event is not None:
             await self._papers.fail(event.paper_id, error.message, event.experiment_id)
 
-    def _named(self, message: Received, type_: type[P]) -> P | None:
-        """The event, or None (and a line in the log) for a message that nobody can be told about."""
-        try:
-            return message.parse(type_)
-        except FiretrialError as unreadable:
-            if unreadable.reason is not Reason.INVALID:
-                raise
-            self._log.error("dropped", subject=message.subject, error=unreadable.message)
-            return None
+
+def readable(message: Received, type_: type[P], log: structlog.typing.FilteringBoundLogger) -> P | None:
+    """The event, or None (and a line in the log) for a message that nobody can be told about."""
+    try:
+        return message.parse(type_)
+    except FiretrialError as error:
+        if error.reason is not Reason.INVALID:
+            raise
+        told = error.message
+    log.error("dropped", subject=message.subject, error=told)
+    return None

@@ -32,11 +32,6 @@ def own_scope(document: Document) -> list[str]:
     return list(_lines(document.sections))
 
 
-def own_method(document: Document) -> bool:
-    """Whether the study publishes its way with its scope."""
-    return bool(own_scope(document))
-
-
 def published(document: Document) -> tuple[str, ...]:
     """All that the study gives out; nothing for a paper like any other."""
     scope = own_scope(document)

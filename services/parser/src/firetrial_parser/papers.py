@@ -22,7 +22,7 @@ from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.publishing import Publishing
 from firetrial_parser.reading import READER
 from firetrial_parser.records import PaperRecord, PaperState
-from firetrial_parser.trees import Trees
+from firetrial_parser.trees import Grown, Trees
 
 MAX_FAULTS = 100  # lines kept in a paper's record
 CANCELLED = "the paper was cancelled"
@@ -129,27 +129,30 @@ class Papers:
         if grown.document is not document:
             document_ref = await self.archive.put_document(record.id, grown.document)
         tree_ref = await self.archive.put_tree(record.id, grown.tree)
-
-        def parsed(current: PaperRecord) -> PaperRecord | None:
-            charged = current.charged(self._trees.model, bill.spent)
-            if current.state is not PaperState.SUBMITTED:
-                return charged
-            return replace(
-                charged,
-                state=PaperState.PARSED,
-                title=grown.tree.paper.title or grown.document.title,
-                pages=len(grown.document.pages),
-                document=document_ref,
-                tree=tree_ref,
-                faults=_lines(grown.faults),
-                refused=_lines(grown.refused),
-                extraction=grown.tree.extraction,
-                grounding=grown.tree.grounding,
-                changed_at=self._clock.now(),
-            )
-
+        kept = partial(self._parsed, bill=bill, grown=grown, document=document_ref, tree=tree_ref)
         self._metrics.papers.labels("parsed").inc()
-        return await self.records.change(record.id, parsed)
+        return await self.records.change(record.id, kept)
+
+    def _parsed(
+        self, record: PaperRecord, bill: Bill, grown: Grown, document: ObjectRef, tree: ObjectRef
+    ) -> PaperRecord:
+        """The record with what was read and what it cost; the cost alone where it was cancelled meanwhile."""
+        charged = record.charged(self._trees.model, bill.spent)
+        if record.state is not PaperState.SUBMITTED:
+            return charged
+        return replace(
+            charged,
+            state=PaperState.PARSED,
+            title=grown.tree.paper.title or grown.document.title,
+            pages=len(grown.document.pages),
+            document=document,
+            tree=tree,
+            faults=_lines(grown.faults),
+            refused=_lines(grown.refused),
+            extraction=grown.tree.extraction,
+            grounding=grown.tree.grounding,
+            changed_at=self._clock.now(),
+        )
 
     async def _document(self, record: PaperRecord, data: bytes) -> tuple[Document, ObjectRef]:
         """The paper as text, read once by each version of the readers."""

@@ -13,6 +13,15 @@ from firetrial_parser.leaks.checking import LeakCheck
 from firetrial_parser.tree import Grounding
 
 
+def billed(*bills: Mapping[str, Spent]) -> dict[str, Spent]:
+    """Several bills, each by prompt, as one."""
+    total: dict[str, Spent] = {}
+    for bill in bills:
+        for name, spent in bill.items():
+            total[name] = total.get(name, Spent()) + spent
+    return total
+
+
 class PaperState(StrEnum):
     """The life of a paper; the names are those of the contract."""
 
@@ -60,10 +69,7 @@ class PaperRecord:
 
     def charged(self, model: str, spent: Mapping[str, Spent]) -> PaperRecord:
         """The record with what more was asked for."""
-        if not spent:
-            return self
-        together = {name: self.spent.get(name, Spent()) + cost for name, cost in spent.items()}
-        return replace(self, model=model, spent={**self.spent, **together})
+        return replace(self, model=model, spent=billed(self.spent, spent)) if spent else self
 
 
 class TaskState(StrEnum):

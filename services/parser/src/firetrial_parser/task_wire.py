@@ -26,7 +26,7 @@ def tell(task: task_pb2.Task, record: TaskRecord) -> task_pb2.Task:
     task.state = task_pb2.TaskState.Value(f"TASK_STATE_{record.state}")
     if record.check is not None:
         task.leak_check.CopyFrom(check_to_wire(record.check))
-    task.usage.extend(usage_to_wire(name, record.model, spent) for name, spent in record.spent.items())
+    task.usage.extend(usage_to_wire(record.model, record.spent))
     return task
 
 

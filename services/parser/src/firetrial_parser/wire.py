@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from firetrial.parser.v1 import paper_pb2, parser_service_pb2, task_pb2
@@ -50,7 +50,7 @@ def paper_to_wire(record: PaperRecord) -> paper_pb2.Paper:
         extraction=record.extraction,
         grounding=grounding_to_wire(record.grounding) if record.tree else None,
         refused=record.refused,
-        usage=[usage_to_wire(name, record.model, spent) for name, spent in record.spent.items()],
+        usage=usage_to_wire(record.model, record.spent),
     )
     paper.submitted_at.FromDatetime(record.submitted_at)
     paper.changed_at.FromDatetime(record.changed_at)
@@ -124,17 +124,18 @@ def tree_to_domain(tree: paper_pb2.Tree) -> Tree:
     )
 
 
-def usage_to_wire(purpose: str, model: str, spent: Spent) -> paper_pb2.ModelUsage:
-    return paper_pb2.ModelUsage(
-        purpose=purpose,
-        model=model,
-        calls=spent.calls,
-        prompt_tokens=spent.prompt_tokens,
-        completion_tokens=spent.completion_tokens,
-        cached_tokens=spent.cached_tokens,
-        cost_usd=spent.known_cost,
-        cache_hits=spent.cache_hits,
-    )
+def usage_to_wire(model: str, bill: Mapping[str, Spent]) -> Iterator[paper_pb2.ModelUsage]:
+    for purpose, spent in bill.items():
+        yield paper_pb2.ModelUsage(
+            purpose=purpose,
+            model=model,
+            calls=spent.calls,
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
+            cached_tokens=spent.cached_tokens,
+            cost_usd=spent.known_cost,
+            cache_hits=spent.cache_hits,
+        )
 
 
 def rating_to_domain(header: parser_service_pb2.TaskHeader) -> Rating:

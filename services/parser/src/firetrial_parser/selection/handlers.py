@@ -9,6 +9,7 @@ from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Received
 from firetrial_kit.errors import FiretrialError
 from firetrial_parser.announcing import SERVICE
+from firetrial_parser.handlers import readable
 from firetrial_parser.selection.queueing import Queueing
 from firetrial_parser.selection.working import Worker
 
@@ -49,12 +50,9 @@ class SelectionHandlers:
 
     async def screening_stopped(self, message: Received, error: FiretrialError) -> None:
         """Announce that the batch ended early."""
-        try:
-            event = message.parse(events_pb2.ScreeningSubmitted)
-        except FiretrialError as unreadable:
-            self._log.error("dropped", subject=message.subject, error=unreadable.message)
-            return
-        await self._worker.stop(event.screening_id, error.message)
+        event = readable(message, events_pb2.ScreeningSubmitted, self._log)
+        if event is not None:
+            await self._worker.stop(event.screening_id, error.message)
 
     async def paper_parsed(self, message: Received) -> None:
         """Queue the paper's tree, unless that was done."""

@@ -94,11 +94,6 @@ class ScreeningRecord:
     spent: Mapping[str, Spent] = field(default_factory=dict)
     reason: str = ""
 
-    @property
-    def looked_at(self) -> int:
-        """Items that have an outcome."""
-        return sum(self.counts.values())
-
 
 def ended(record: ScreeningRecord, state: State, at: datetime, reason: str = "") -> ScreeningRecord | None:
     """A batch that ended; None for one that has."""
@@ -110,12 +105,3 @@ def counted(counts: Mapping[Outcome, int], screened: Iterable[Screened]) -> dict
     total = Counter({Outcome(name): number for name, number in counts.items()})
     total.update(one.outcome for one in screened)
     return dict(total)
-
-
-def billed(*bills: Mapping[str, Spent]) -> dict[str, Spent]:
-    """Several bills as one."""
-    total: dict[str, Spent] = {}
-    for bill in bills:
-        for name, spent in bill.items():
-            total[name] = total.get(name, Spent()) + spent
-    return total

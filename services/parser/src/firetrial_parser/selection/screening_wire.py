@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 
 from firetrial.parser.v1 import paper_pb2, screening_pb2
-from firetrial_kit.asking import Spent
 from firetrial_kit.errors import Fault
 from firetrial_parser.selection.candidates import Candidate, Format
 from firetrial_parser.selection.contribution import Contribution, Kind
@@ -75,7 +74,7 @@ def screening_to_wire(record: ScreeningRecord) -> screening_pb2.Screening:
             errors=counts.get(Outcome.ERROR, 0),
             items=record.items,
         ),
-        usage=_usage(record.model, record.spent),
+        usage=usage_to_wire(record.model, record.spent),
         max_cost_usd=record.max_cost_usd,
     )
     screening.submitted_at.FromDatetime(record.submitted_at)
@@ -91,7 +90,7 @@ def screened_to_wire(screened: Screened, model: str) -> screening_pb2.ScreenedPa
         hits=map(_hit, screened.hits),
         contribution=_contribution(screened.contribution) if screened.contribution else None,
         criteria=map(_verdict, screened.criteria),
-        usage=_usage(model, screened.spent),
+        usage=usage_to_wire(model, screened.spent),
         review_id=screened.review_id,
         place=screened.place,
     )
@@ -127,7 +126,3 @@ def _verdict(verdict: CriterionVerdict) -> screening_pb2.CriterionVerdict:
 def _reason(reason: Reason) -> screening_pb2.CriterionReason:
     quote = paper_pb2.Quote(**asdict(reason.quote)) if reason.quote.text else None
     return screening_pb2.CriterionReason(text=reason.text, quote=quote)
-
-
-def _usage(model: str, spent: Mapping[str, Spent]) -> Iterator[paper_pb2.ModelUsage]:
-    return (usage_to_wire(purpose, model, one) for purpose, one in spent.items())

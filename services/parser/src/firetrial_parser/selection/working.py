@@ -20,6 +20,7 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.records import Records
 from firetrial_parser.asking import Bill
 from firetrial_parser.papers import Papers
+from firetrial_parser.records import billed
 from firetrial_parser.selection.announcing import SelectionAnnouncer
 from firetrial_parser.selection.candidates import Candidate, Entry, entries
 from firetrial_parser.selection.criteria import Outcome
@@ -32,7 +33,6 @@ from firetrial_parser.selection.screening import (
     Screened,
     ScreeningRecord,
     State,
-    billed,
     counted,
     ended,
     screen,

@@ -9,6 +9,7 @@ from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Received
 from firetrial_kit.errors import FiretrialError
 from firetrial_parser.announcing import SERVICE
+from firetrial_parser.handlers import readable
 from firetrial_parser.soundness.proposals import Proposals
 
 _AT_ONCE = 4
@@ -40,9 +41,6 @@ class ProposalHandlers:
 
     async def proposal_not_assessed(self, message: Received, error: FiretrialError) -> None:
         """Announce that the proposal cannot be assessed."""
-        try:
-            event = message.parse(events_pb2.ProposalSubmitted)
-        except FiretrialError as unreadable:
-            self._log.error("dropped", subject=message.subject, error=unreadable.message)
-            return
-        await self._proposals.fail(event.proposal_id, error.message)
+        event = readable(message, events_pb2.ProposalSubmitted, self._log)
+        if event is not None:
+            await self._proposals.fail(event.proposal_id, error.message)

@@ -73,7 +73,7 @@ def record_to_wire(record: ProposalRecord, kept: Kept | None, said: Said | None)
         support=_support_to_wire(said.support) if said and said.support else None,
         assessments=map(assessment_to_wire, said.assessments) if said else verdicts,
         failure=record.failure,
-        usage=(usage_to_wire(name, record.model, spent) for name, spent in record.spent.items()),
+        usage=usage_to_wire(record.model, record.spent),
     )
     told.submitted_at.FromDatetime(record.submitted_at)
     told.changed_at.FromDatetime(record.changed_at)

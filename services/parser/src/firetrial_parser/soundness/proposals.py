@@ -14,6 +14,7 @@ from firetrial_kit.records import Records
 from firetrial_parser.asking import Asker, Bill
 from firetrial_parser.document import Document
 from firetrial_parser.papers import Papers
+from firetrial_parser.records import billed
 from firetrial_parser.soundness import outcomes
 from firetrial_parser.soundness.announcing import ProposalAnnouncer
 from firetrial_parser.soundness.assessment import Assessor, Mode, assess
@@ -176,10 +177,7 @@ class Proposals:
         """Add what an attempt cost to the record, whatever became of it."""
 
         def paid(record: ProposalRecord) -> ProposalRecord:
-            total = dict(record.spent)
-            for name, one in spent.items():
-                total[name] = total.get(name, Spent()) + one
-            return replace(record, spent=total, model=self._model)
+            return replace(record, spent=billed(record.spent, spent), model=self._model)
 
         if spent:
             await self.records.change(id_, paid)
