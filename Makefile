@@ -96,7 +96,7 @@ bench-trajectory: .venv/.dev  ## an agent writes 1 GiB in 350,000 lines: memory 
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_trajectory_scale.py -s
 
 sealed-grader: .venv/.dev  ## attempts on the grader of repository tasks, each as a run of its own; a runner killed in a test
-	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/integration/test_sealed_grader.py tests/integration/test_repository_runs.py tests/e2e/test_repository.py
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/integration/test_sealed_grader.py tests/integration/test_repository_runs.py tests/e2e/test_repository.py tests/e2e/test_improving.py
 
 bench-leaks: .venv/.dev  ## what the 30 official instructions give away of their ground truths; planted leaks, clean parts
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_leak_official.py tests/integration/test_leak_check.py -s

@@ -9,6 +9,9 @@ from firetrial_analyzer.kinds.repository import Improvement
 from firetrial_analyzer.outcomes import RunOutcome, Usage, check
 from firetrial_kit.errors import FiretrialError
 
+SEALED_TEST = "sealed test"
+"""The backend of runs that were measured: nobody has an opinion on them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judge:
@@ -26,6 +29,10 @@ class Judge:
     @property
     def offline(self) -> bool:
         return self.backend == "offline"
+
+    @property
+    def measured(self) -> bool:
+        return self.backend == SEALED_TEST
 
     @property
     def calibrated(self) -> bool:

@@ -16,6 +16,7 @@ from firetrial_analyzer.components import VarianceSplit
 from firetrial_analyzer.cost import AgentCost, TaskCost
 from firetrial_analyzer.distributions import Distributions
 from firetrial_analyzer.improvements import Improvements
+from firetrial_analyzer.kinds.validity import Validity
 from firetrial_analyzer.memory import UNRATED, Memory
 from firetrial_analyzer.outcomes import F1, Outcome, RunOutcome
 from firetrial_analyzer.paired import Comparison, Needed
@@ -165,7 +166,7 @@ class Report:
     most frequent first. Where runs are left out, `runs` has the first repeats of every task and agent.
     `errors` spreads the errors of attributed runs, and `memory` says whether scores look remembered; each is
     None where nothing was looked at. `measure` is the main one, by which agents are ranked and compared, and
-    `improvements` has the tables of repository tasks.
+    `improvements` has the tables of repository tasks; `validities` are of follow-up tasks, by agent.
     """
 
     schema: Literal["firetrial.report/2"]
@@ -191,6 +192,7 @@ class Report:
     task_costs: tuple[TaskCost, ...] = ()
     measure: str = F1
     improvements: Improvements | None = None
+    validities: tuple[Validity, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -198,5 +200,5 @@ class Report:
 
     @property
     def calibrated(self) -> bool:
-        """Whether a calibration against human labels speaks for every judge."""
-        return bool(self.judges) and all(judge.calibrated for judge in self.judges)
+        """Whether a calibration against human labels speaks for every judge that has opinions."""
+        return bool(self.judges) and all(judge.calibrated or judge.measured for judge in self.judges)

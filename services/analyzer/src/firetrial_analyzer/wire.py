@@ -16,11 +16,12 @@ from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
-from firetrial_analyzer.analysis import AnalysedRun, Judge
+from firetrial_analyzer.analysis import SEALED_TEST, AnalysedRun, Judge
 from firetrial_analyzer.attribution_wire import attribution_to_wire
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict, f1
 from firetrial_analyzer.integrity_wire import integrity_to_wire
 from firetrial_analyzer.kinds.repository_wire import sealed_to_domain
+from firetrial_analyzer.kinds.validity import Condition
 from firetrial_analyzer.memory import difficulty
 from firetrial_analyzer.outcomes import F1, Outcome, RunOutcome, Usage
 from firetrial_analyzer.record import Plan, ReportRecord
@@ -163,7 +164,9 @@ def judgement_to_domain(data: bytes) -> tuple[Judge, Judgement]:
     except (ParseError, UnicodeDecodeError) as error:
         raise FiretrialError(Reason.CORRUPT, f"the judgement cannot be read: {error}") from error
     judge = Judge(
-        _BACKENDS.get(judgement.config.backend, str(judgement.config.backend)),
+        SEALED_TEST
+        if judgement.HasField("sealed")
+        else _BACKENDS.get(judgement.config.backend, str(judgement.config.backend)),
         judgement.config.model,
         judgement.config_hash,
         judgement.quality,
@@ -177,6 +180,10 @@ def judgement_to_domain(data: bytes) -> tuple[Judge, Judgement]:
         tuple(judgement.flags),
         _judgings(judgement),
         sealed_to_domain(judgement.sealed) if judgement.HasField("sealed") else None,
+        tuple(
+            Condition(c.name, c.passed, c.total, c.unscored, c.p if c.HasField("p") else None)
+            for c in judgement.conditions
+        ),
     )
 
 

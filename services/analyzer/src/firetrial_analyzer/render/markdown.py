@@ -49,7 +49,7 @@ def markdown(report: Report) -> str:
     ]
     if report.comparisons:
         parts += ["## Differences between agents", _differences(report)]
-    if report.judges:
+    if report.judges and report.measure == F1:
         parts += ["## Claims", _claims(report)]
     for sheet in sheets(report)[1:]:
         parts += [f"## {sheet.title}", escaped(sheet.note), sheet_table(sheet)]
@@ -78,12 +78,16 @@ def _facts(report: Report) -> str:
 def _notice(report: Report) -> list[str]:
     """What is known of each judge, before any score."""
     return [
-        f"> {_state(judge)} The judge's quality: {escaped(judge.quality, 600) or text.UNKNOWN}"
+        f"> {_state(judge)}"
+        if judge.measured
+        else f"> {_state(judge)} The judge's quality: {escaped(judge.quality, 600) or text.UNKNOWN}"
         for judge in report.judges
     ]
 
 
 def _state(judge: Judge) -> str:
+    if judge.measured:
+        return "Scores were measured in a sealed test: no judge has an opinion on them."
     if judge.offline:
         return "**A demonstration, not a benchmark score.** These verdicts were given without a model."
     if judge.calibrated:

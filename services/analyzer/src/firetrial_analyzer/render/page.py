@@ -18,7 +18,7 @@ from firetrial_analyzer.render.drawing import Plot
 from firetrial_analyzer.render.nodes import Node, data
 from firetrial_analyzer.render.packing import packed
 from firetrial_analyzer.render.run_view import run_view
-from firetrial_analyzer.render.sheets import improvement, performance, process
+from firetrial_analyzer.render.sheets import improvement, performance, process, validity
 from firetrial_analyzer.render.shell import page
 from firetrial_analyzer.render.words import agent_names, measured, methods, named, title
 from firetrial_analyzer.report import ClaimCounts, Report
@@ -57,6 +57,7 @@ def html(report: Report) -> str:
         measure=measured(report.measure),
         claims=report.measure == F1,
         improved=[sheet for make in (improvement, performance, process) if (sheet := make(report))],
+        graded=[sheet for make in (validity,) if (sheet := make(report))],
         probed=_probed(report.memory) if report.memory else None,
         outcomes=[outcome for outcome in Outcome if any(item.run.outcome is outcome for item in report.runs)],
         runs=[(task, list(shown)) for task, shown in groupby(runs, key=lambda one: one.item.run.task)],
@@ -69,6 +70,7 @@ def _sections(report: Report) -> list[tuple[str, str]]:
     known = (
         ("agents", "Agents", True),
         ("tasks", "Tasks", len(report.tasks) > 1),
+        ("validity", "Validity", bool(report.validities)),
         ("improvement", "Improvement", report.improvements is not None),
         ("differences", "Differences", bool(report.comparisons)),
         (

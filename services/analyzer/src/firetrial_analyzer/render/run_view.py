@@ -9,6 +9,7 @@ from firetrial_analyzer.attribution import Attribution, FalsePositive, Missed
 from firetrial_analyzer.claims import JudgedClaim, Judgement, Verdict
 from firetrial_analyzer.integrity.findings import Integrity, Trace
 from firetrial_analyzer.kinds.repository import Improvement
+from firetrial_analyzer.kinds.validity import CONDITIONS
 from firetrial_analyzer.outcomes import F1
 from firetrial_analyzer.render import text
 from firetrial_analyzer.render.nodes import Child, Node, node
@@ -69,6 +70,7 @@ def _facts(item: AnalysedRun, notes: str) -> Node:
         ("Score", scored if item.judgement else ""),
         ("Judge’s notes", text.shown(notes, 600)),
         *(_improved(item.improvement) if item.improvement else ()),
+        *(_conditions(item.judgement) if item.judgement else ()),
         ("Used", usage(run.usage)),
     )
     rows = [part for name, value in told if value for part in (node("dt", name), node("dd", value))]
@@ -84,6 +86,14 @@ def _improved(found: Improvement) -> Iterator[tuple[str, str]]:
         yield name, f"{text.shown(found.metric, 80)} {told}"
     yield "Tested", f"step {found.tested_step}" if found.tested_step else ""
     yield "No credit", text.shown(found.no_credit, 300)
+
+
+def _conditions(judgement: Judgement) -> Iterator[tuple[str, str]]:
+    """How the conditions of a follow-up task held."""
+    for one in judgement.conditions:
+        open_ = f", {one.unscored} without a grade" if one.unscored else ""
+        told = f"{one.passed} of {one.total} questions passed{open_}; p {_figure(one.p)}"
+        yield f"{one.name} {CONDITIONS.get(one.name, '').lower()}", told
 
 
 def _figure(value: float | None) -> str:

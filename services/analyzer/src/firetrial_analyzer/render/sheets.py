@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from firetrial_analyzer.distributions import Distribution, Spread
 from firetrial_analyzer.improvements import MEAN, PROCESS, ImprovedTask
+from firetrial_analyzer.kinds.validity import CONDITIONS, Held
 from firetrial_analyzer.outcomes import F1
 from firetrial_analyzer.render import text
 from firetrial_analyzer.render.words import agent_names, cost, measured, named, remembered
@@ -39,7 +40,8 @@ class Sheet:
 def sheets(report: Report) -> list[Sheet]:
     """Scores over all and by task, improvements, error types, kinds of false claims, contamination, cost."""
     makers = (
-        overall, by_task, improvement, performance, process, error_types, false_kinds, contamination, costs,
+        overall, by_task, validity, improvement, performance, process, error_types, false_kinds,
+        contamination, costs,
     )  # fmt: skip
     return [sheet for make in makers if (sheet := make(report)) is not None]
 
@@ -98,6 +100,35 @@ def improvement(report: Report) -> Sheet | None:
     head = ("Agent", "Task", "Best round", "Mean", "Rounds")
     note = "How far the sealed test lies above the baseline, as a share of what there was to gain."
     return Sheet("improvement", "Normalised improvement", note, head, tuple(rows))
+
+
+def validity(report: Report) -> Sheet | None:
+    """Agents by valid submissions, and by how the three conditions of follow-up tasks held."""
+    if not report.validities:
+        return None
+    names = {agent.agent: name for agent, name in zip(report.agents, _names(report), strict=True)}
+    rows = [
+        (
+            Cell(names.get(one.agent, one.agent)),
+            Cell(f"{one.valid} of {one.counted}"),
+            Cell(_figure(one.mean)),
+            Cell(f"{one.counted} of {one.runs} runs"),
+            *(cell for held in one.conditions for cell in (Cell(_figure(held.p)), Cell(_held(held)))),
+        )
+        for one in report.validities
+    ]
+    conditions = (part for name in CONDITIONS for part in (f"{name}: mean p", f"{name}: strict, almost"))
+    told = ", ".join(f"{name} {meaning.lower()}" for name, meaning in CONDITIONS.items())
+    note = (
+        f"Valid is a submission with C1, C2 and C3 held strictly (p = 1); almost is p ≥ 0.9. {told}. "
+        "The mean is (1/N) Σ V over the runs that count."
+    )
+    head = ("Agent", "Valid", "Mean of V", "Coverage", *conditions)
+    return Sheet("validity", "Valid submissions", note, head, tuple(rows))
+
+
+def _held(held: Held) -> str:
+    return f"{held.strict}, {held.almost} of {held.known}"
 
 
 def performance(report: Report) -> Sheet | None:
