@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_parser.prose import flat, join_lines, phrases, sentences, vocabulary_of
+from firetrial_parser.prose import flat, join_lines, located, phrases, sentences, vocabulary_of
 
 WORDS = st.from_regex(r"[a-z]{1,12}", fullmatch=True)
 
@@ -48,6 +48,14 @@ def test_sentences_stop_at_ends_only() -> None:
 @given(st.text(max_size=300))
 def test_sentences_keep_every_visible_character(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+@given(st.text(max_size=300))
+def test_sentences_are_where_they_are_said_to_be(text: str) -> None:
+    found = list(located(text))
+    assert [sentence for _, sentence in found] == sentences(text)
+    assert all(text[at : at + len(sentence)] == sentence for at, sentence in found)
+    assert [at for at, _ in found] == sorted({at for at, _ in found})
 
 
 def test_flat_makes_typography_equal() -> None:

@@ -90,10 +90,10 @@ def is_finding(sentence: str) -> bool:
     text = _NO_FINDING.sub("", sentence)
     if len(text.split()) < 5 or text.rstrip().endswith("?"):
         return False
-    effects = len(_EFFECT.findall(text))
+    telling, claimed = len(effects(sentence)), _CLAIM.search(text) is not None
     if _POINTER.search(text):
-        return effects >= 2 or (effects == 1 and _CLAIM.search(text) is not None)
-    return effects > 0 or _CLAIM.search(text) is not None
+        return telling >= 2 or (telling == 1 and claimed)
+    return telling > 0 or claimed
 
 
 def citations(document: Document) -> dict[str, list[Citation]]:

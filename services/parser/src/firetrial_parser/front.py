@@ -39,6 +39,11 @@ _AFFILIATION = re.compile(
 _NAME = re.compile(r"[A-Z][\w.'’\-]*(?: (?:[A-Z][\w.'’\-]*|de|van|von|der|el|al|bin|di|la)){1,11}")
 
 
+def without_marks(text: str) -> str:
+    """A name without the numbers and signs that lead to its affiliation."""
+    return re.sub(r"[\d^∗*†‡§¶]+", "", text).strip(" .")
+
+
 def is_name(text: str) -> bool:
     """Whether a text reads like a person's name, and like no institution."""
     return bool(_NAME.fullmatch(text)) and not _AFFILIATION.search(text)
@@ -55,7 +60,7 @@ def authors(front: Sequence[Block]) -> tuple[str, ...]:
     for *_, text, marked in lines:
         for part in marked or (text,):
             for piece in re.split(r",|;|&|\band\b|\s{2,}|[∗*†‡§¶♦♢]", part):
-                name = re.sub(r"[\d^∗*†‡§¶]+", "", piece).strip(" .")
+                name = without_marks(piece)
                 if is_name(name):
                     names += [name] if marked else _apart(name)
     return tuple(dict.fromkeys(names))

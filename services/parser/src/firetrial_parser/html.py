@@ -18,7 +18,7 @@ from firetrial_parser.assembling import (
 from firetrial_parser.captions import split_caption
 from firetrial_parser.document import Document
 from firetrial_parser.dom import Element, TooManyError, parse_html
-from firetrial_parser.front import is_name
+from firetrial_parser.front import is_name, without_marks
 from firetrial_parser.intake import decode, refuse
 from firetrial_parser.markdown import deduce
 from firetrial_parser.stamp import arxiv_id, venue_and_year
@@ -109,8 +109,7 @@ def _names(person: Element) -> Iterator[str]:
         for child in person.children
     )
     for part in re.split(r",|;|&|\band\b", " ".join("".join(parts).split())):
-        name = re.sub(r"[\d^∗*†‡§¶]+", "", part).strip(" .")
-        if is_name(name):
+        if is_name(name := without_marks(part)):
             yield name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _BROKEN = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)-$")
@@ -97,6 +97,15 @@ def sentences(paragraph: str) -> list[str]:
         start = match.end()
     tail = paragraph[start:].strip()
     return [*out, tail] if tail else out
+
+
+def located(paragraph: str) -> Iterator[tuple[int, str]]:
+    """The sentences of a paragraph, each with where it begins."""
+    at = 0
+    for sentence in sentences(paragraph):
+        at = paragraph.index(sentence, at)
+        yield at, sentence
+        at += len(sentence)
 
 
 def flat(text: str) -> str:

@@ -2,7 +2,7 @@
 
 Names and addresses that find the paper, phrases of it, how the finding was reached, and sentences that say a
 finding again in nearly its own words. Whether a finding follows from what is said otherwise is the judge's to
-say: see `leakcheck`.
+say: see `checking`.
 """
 
 from __future__ import annotations

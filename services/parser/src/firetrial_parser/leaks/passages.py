@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from firetrial_parser.prose import sentences
+from firetrial_parser.prose import located
 
 _ITEM = re.compile(r"[ \t]*(?:[-*+•‣–]|\(?\d{1,3}[.)]|\(?[a-z][.)]|#{1,6})\s+")
 _WHETHER = re.compile(
@@ -92,11 +92,9 @@ def _complete(block: str) -> bool:
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Passage]:
     mark = _ITEM.match(text, start, end)
-    at = mark.end() if mark else start
-    for sentence in sentences(text[at:end]):
-        at = text.index(sentence, at)
-        yield _passage(text, at, at + len(sentence))
-        at += len(sentence)
+    first = mark.end() if mark else start
+    for at, sentence in located(text[first:end]):
+        yield _passage(text, first + at, first + at + len(sentence))
 
 
 def _passage(text: str, start: int, end: int) -> Passage:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from firetrial_kit.errors import Fault
-from firetrial_parser.prose import sentences
+from firetrial_parser.prose import located
 from firetrial_parser.soundness import outcome_signs as signs
 from firetrial_parser.soundness.proposal import Proposal
 
@@ -60,7 +60,7 @@ def of_text(part: str, text: str) -> Iterator[Outcome]:
         yield from _of_metric(part, text)
         return
     believed = part == "hypothesis"
-    for start, sentence in _located(text, sentences(text)):
+    for start, sentence in located(text):
         head = sentence[:_MOST]
         whole = bool(signs.WHOLE.search(head))
         others = bool(signs.OTHERS.search(head)) and not signs.OWN.search(head)
@@ -89,15 +89,6 @@ def _of_metric(part: str, text: str) -> Iterator[Outcome]:
     bare = signs.INTERVAL.sub(lambda match: " " * len(match[0]), text)
     if signs.VALUE.search(bare):
         yield Outcome(part, 0, len(text), text, "gives a metric's value")
-
-
-def _located(text: str, found: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Sentences with where they begin."""
-    at = 0
-    for sentence in found:
-        at = text.index(sentence, at)
-        yield at, sentence
-        at += len(sentence)
 
 
 def _clauses(sentence: str) -> Iterator[tuple[int, str]]:
