@@ -84,6 +84,15 @@ async def test_five_submissions_get_the_right_conditions(system: Cluster, s3_ser
             assert (grade.valid, grade.strict) == (manner == "honest", manner == "honest")
             assert judgement.scores.measure == "validity"
             assert judgement.scores.score == float(manner == "honest")
+            assert tuple(one.strict for one in judgement.conditions) == expected
+        async for state in client.watch_report(runs["honest"].experiment_id, timeout=60):
+            if state.complete:
+                break
+        report = json.loads(await client.render_report(runs["honest"].experiment_id, "json"))
+        valid = {found["agent"]: (found["valid"], found["counted"]) for found in report["validities"]}
+        assert valid == {run.agent_id: (int(manner == "honest"), 1) for manner, run in runs.items()}
+        page = (await client.render_report(runs["honest"].experiment_id, "md")).decode()
+        assert "Valid submissions" in page
         judgement, grade = await graded(client, store, runs["unexecuted"])
         leaf = next(leaf for leaf in grade.leaves if leaf.node_id == "experiments-run")
         assert list(leaf.settled_by) == ["unexecuted_claim"]

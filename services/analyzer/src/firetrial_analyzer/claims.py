@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from firetrial_analyzer.kinds.repository import Sealed
+from firetrial_analyzer.kinds.validity import Condition
 
 
 class Verdict(StrEnum):
@@ -35,7 +36,7 @@ class Judgement:
 
     `judgings` has the F1 that each turn of a panel gives by itself, where the run was judged more than once.
     `flags` are facts that a reader of the scores must know, for example "judge_manipulation". `sealed` is
-    set for a repository run, which has no claims.
+    set for a repository run and `conditions` for a follow-up; these have no claims.
     """
 
     run_id: str
@@ -45,6 +46,7 @@ class Judgement:
     flags: tuple[str, ...] = ()
     judgings: tuple[float, ...] = ()
     sealed: Sealed | None = None
+    conditions: tuple[Condition, ...] = ()
 
     @property
     def false_positives(self) -> tuple[JudgedClaim, ...]:

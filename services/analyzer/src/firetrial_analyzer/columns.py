@@ -24,6 +24,7 @@ from firetrial_analyzer.attribution import Attribution
 from firetrial_analyzer.claims import Judgement, Verdict
 from firetrial_analyzer.integrity.findings import Integrity, Trace
 from firetrial_analyzer.kinds.repository import Improvement
+from firetrial_analyzer.kinds.validity import CONDITIONS, column
 from firetrial_analyzer.outcomes import F1, METRICS, USAGE_FIELDS, Outcome, RunOutcome, Usage
 from firetrial_analyzer.taxonomy.catalogue import ErrorType, FalsePositiveKind
 
@@ -88,6 +89,8 @@ COLUMNS: dict[str, pl.DataType] = {
     # What enters a mean, and what it is: "f1", "normalized_improvement" or "validity". Null means "f1".
     "score": pl.Float64(),
     "measure": pl.String(),
+    # Shares of passed questions by condition, of a follow-up run that was graded.
+    **{column(name): pl.Float64() for name in CONDITIONS},
     **{name: pl.Int64() if name in _WHOLE else pl.Float64() for name in USAGE_FIELDS},
     "started_at": _TIME,
     "ended_at": _TIME,
@@ -210,6 +213,7 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "judged_at": _carried(judgement.judged_at),
         "judge_flags": list(judgement.flags),
         "judgings": list(judgement.judgings),
+        **{column(one.name): one.p for one in judgement.conditions if one.name in CONDITIONS},
         **{name: claims[verdict] for verdict, name in CLAIMS.items()},
         **{name: truths[verdict] for verdict, name in TRUTHS.items()},
     }

@@ -18,6 +18,7 @@ from firetrial_analyzer.cost import AgentCost
 from firetrial_analyzer.cutoffs import Cutoff, published
 from firetrial_analyzer.distributions import Distributions, distributions
 from firetrial_analyzer.improvements import improvements
+from firetrial_analyzer.kinds.validity import validities
 from firetrial_analyzer.memory import Memory, Origin, memory
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.pareto import front, offers
@@ -135,6 +136,7 @@ class Composer:
             memory=_memory(experiment, tasks, scores.tasks, cutoffs),
             measure=scores.measure,
             improvements=improvements(self._ended),
+            validities=validities(self._ended),
         )
 
     def _errors(self, probe: str) -> Distributions | None:

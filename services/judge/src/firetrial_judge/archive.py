@@ -66,6 +66,8 @@ class Archive:
             raise FiretrialError(Reason.PRECONDITION, f"task {task_id} has no ground truth to judge against")
         if task.kind == task_pb2.TASK_KIND_REPOSITORY:
             raise FiretrialError(Reason.PRECONDITION, f"task {task_id} is judged by its sealed test alone")
+        if task.kind == task_pb2.TASK_KIND_FOLLOW_UP:
+            raise FiretrialError(Reason.PRECONDITION, f"task {task_id} is graded as its runs end, by rubrics")
         return (await self.secret(task)).text
 
     async def steps(self, run_id: str) -> bytes:

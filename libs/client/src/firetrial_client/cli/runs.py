@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -21,6 +21,9 @@ from firetrial_client.cli.text import safe
 from firetrial_client.errors import FiretrialError, Reason
 from firetrial_client.sync import Firetrial
 from firetrial_client.units import format_duration, format_size
+
+VALIDITY = "validity"
+_CONDITIONS = {"C1": "integrity", "C2": "completeness", "C3": "sufficiency"}
 
 
 @click.group()
@@ -91,7 +94,9 @@ def show_run(app: App, run: str) -> None:
         show_json({"run": found, "judgement": judgement})
         return
     fields(_facts(found))
-    if judgement is not None:
+    if judgement is not None and judgement.scores.measure == VALIDITY:
+        click.echo("\n" + "\n".join(_graded(judgement)))
+    elif judgement is not None:
         scores = judgement.scores
         shown = (
             f"{name} {100 * getattr(scores, name):.1f}"
@@ -100,6 +105,19 @@ def show_run(app: App, run: str) -> None:
         )
         click.echo(f"\n{', '.join(shown) or 'no score is defined'}\n")
         columns(("CLAIM", "VERDICT", "TEXT"), _claims(judgement))
+
+
+def _graded(judgement: Judgement) -> Iterator[str]:
+    """Of a follow-up run: whether it is valid, how each condition held, and what has to be known of that."""
+    yield "valid" if judgement.scores.score >= 1 else "not valid"
+    for one in judgement.conditions:
+        p = f"p {one.p:.3f}" if one.HasField("p") else f"p undefined ({one.unscored} without a grade)"
+        held = "strict" if one.strict else "almost" if one.almost else "fails" if one.HasField("p") else ""
+        name = f"{one.name} {_CONDITIONS.get(one.name, ''):13}"
+        yield f"{name} {one.passed} of {one.total} passed, {p}  {held}".rstrip()
+    yield from map(safe, judgement.notes)
+    if judgement.HasField("grade"):
+        yield f"every question: {safe(judgement.grade.uri)}"
 
 
 def _judgement(client: Firetrial, run_id: str) -> Judgement | None:

@@ -25,8 +25,11 @@ from firetrial_judge.kinds import handed_in
 from firetrial_judge.kinds.findings import NOT_READ, Found, settled
 from firetrial_judge.rubric.grade import LeafGrade
 from firetrial_judge.rubric.grader import Grader
+from firetrial_judge.rubric.reading import read
+from firetrial_judge.rubric.scoring import conditions
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Rubric
+from firetrial_judge.rubric.wire import leaves_to_domain
 from firetrial_judge.wire import spec_to_domain
 from firetrial_kit.clock import Clock
 from firetrial_kit.documents import load
@@ -87,12 +90,13 @@ class FollowUps:
             grade = await self.grader.submission(rubric, submission, spec, settle)
         else:
             grade = await self.grader.settled(rubric, submission, settle)
-        return await self._judgement(run, config, grade, findings)
+        return await self._judgement(run, config, rubric, grade, findings)
 
     async def _judgement(
         self,
         run: run_pb2.Run,
         config: plan_pb2.JudgeConfig,
+        rubric: bytes,
         grade: rubric_pb2.Grade,
         findings: tuple[Found, ...],
     ) -> judgement_pb2.Judgement:
@@ -114,6 +118,7 @@ class FollowUps:
         stored = await self.objects.stat(f"results/grades/{grade.id}.json")
         if stored is not None:
             judgement.grade.CopyFrom(ref_to_wire(stored))
+        judgement.conditions.extend(_conditions(rubric, grade))
         judgement.judged_at.FromDatetime(self.clock.now())
         return judgement
 
@@ -150,6 +155,21 @@ def both(rubrics: follow_up_pb2.Rubrics) -> bytes:
     direction: dict[str, Any] = load(rubrics.direction.encode(), "the direction rubric")
     whole = {"id": "rubrics", "children": [{"condition": "C1", **integrity}, direction]}
     return json.dumps(whole, ensure_ascii=False).encode()
+
+
+def _conditions(rubric: bytes, grade: rubric_pb2.Grade) -> Iterator[judgement_pb2.Condition]:
+    """What the grade comes to, condition by condition; undefined where a question has no grade."""
+    scores = {id_: leaf.score for id_, leaf in leaves_to_domain(grade).items()}
+    for name, tally in conditions(read(load(rubric)).rubric, scores).tallies.items():
+        yield judgement_pb2.Condition(
+            name=name,
+            passed=tally.passed,
+            total=tally.total,
+            unscored=tally.unscored,
+            p=tally.p,
+            strict=tally.strict,
+            almost=tally.almost,
+        )
 
 
 def validity(grade: rubric_pb2.Grade) -> float:
