@@ -141,37 +141,45 @@ def _task(
     unclaimed: list[str],
     rating: Rating,
 ) -> ImportedTask:
-    name = folder.name
-    files = {f.name: _read(f) for f in sorted((folder / "instruction").glob("*")) if f.is_file()}
-    instruction = files.get("instruction.txt") or next((text for text in files.values() if text), "")
+    seen = _seen(folder, tables, pdfs, unclaimed)
     data = folder / "data"
     paths = list(data_files(data))
-    asked = _QUESTION.search(instruction)
-    query, truth = tables["query"].get(name, ""), tables["gt"].get(name, "")
-    origin_note = folder / "dataset.txt"
-    seen = Seen(
-        name=name,
-        instruction=instruction,
-        instruction_files=tuple(files),
-        query=query,
-        truth=truth,
-        asked=asked["question"] if asked else "",
-        has_data_folder=data.is_dir(),
-        data_files=tuple(p.relative_to(data).as_posix() for p in paths),
-        data_links=tuple(p.relative_to(data).as_posix() for p in data.rglob("*") if p.is_symlink()),
-        data_note=_read(origin_note) if origin_note.is_file() else "",
-        has_pdf=name in pdfs,
-        unclaimed_pdfs=tuple(unclaimed),
-    )
     broken = list(defects(seen))
     kept = data if paths else None
     if kept is not None and sum(p.stat().st_size for p in paths) > MAX_DATA:
         kept = None
         broken.append(f"data/ holds more than {MAX_DATA} bytes and was left out")
-    question = query or seen.asked
+    question, instruction, truth = seen.query or seen.asked, seen.instruction, seen.truth
     sha256 = data_digest(kept)[0] if kept else ""
     version = content_version(question, instruction, truth, data_sha256=sha256, source=ORIGIN, rating=rating)
-    return ImportedTask(name, _slug(name), version, question, instruction, truth, kept, tuple(broken), rating)
+    return ImportedTask(
+        seen.name, _slug(seen.name), version, question, instruction, truth, kept, tuple(broken), rating
+    )
+
+
+def _seen(
+    folder: Path, tables: Mapping[str, Mapping[str, str]], pdfs: set[str], unclaimed: list[str]
+) -> Seen:
+    name = folder.name
+    files = {f.name: _read(f) for f in sorted((folder / "instruction").glob("*")) if f.is_file()}
+    instruction = files.get("instruction.txt") or next((text for text in files.values() if text), "")
+    data = folder / "data"
+    asked = _QUESTION.search(instruction)
+    origin_note = folder / "dataset.txt"
+    return Seen(
+        name=name,
+        instruction=instruction,
+        instruction_files=tuple(files),
+        query=tables["query"].get(name, ""),
+        truth=tables["gt"].get(name, ""),
+        asked=asked["question"] if asked else "",
+        has_data_folder=data.is_dir(),
+        data_files=tuple(p.relative_to(data).as_posix() for p in data_files(data)),
+        data_links=tuple(p.relative_to(data).as_posix() for p in data.rglob("*") if p.is_symlink()),
+        data_note=_read(origin_note) if origin_note.is_file() else "",
+        has_pdf=name in pdfs,
+        unclaimed_pdfs=tuple(unclaimed),
+    )
 
 
 def _slug(name: str) -> str:

@@ -217,12 +217,12 @@ def _glyphs(text_page: Any, width: float, height: float, tally: _Tally) -> Itera
             continue
         pdfium.FPDFText_GetCharOrigin(raw, i, x, y)
         if turn == 0:
-            glyph = Glyph(text, box.left, box.right, y.value, font, space)
+            left, right, base = box.left, box.right, y.value
         elif turn == 1:
-            glyph = Glyph(text, box.bottom, box.top, width - x.value, font, space)
+            left, right, base = box.bottom, box.top, width - x.value
         else:
-            glyph = Glyph(text, height - box.top, height - box.bottom, x.value, font, space)
-        yield glyph, turn
+            left, right, base = height - box.top, height - box.bottom, x.value
+        yield Glyph(text, left, right, base, font, space), turn
         space = False
 
 

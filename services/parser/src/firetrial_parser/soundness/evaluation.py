@@ -78,10 +78,7 @@ async def evaluate(items: Sequence[Item], assessor: Assessor, wanted: Wanted, bi
     Raises INVALID where nothing is left to score, and what the assessor raises but for unreadable answers.
     """
     supported = [one for one in items if _has_support(one, wanted.min_support)]
-    scored = [(one, true) for one in supported if (true := one.label) is not None]
-    if not scored:
-        cure = "must hold proposals with a mean score of at least 3, or at most 2"
-        check("the labelled set", [Fault("score", f"{len(items)} proposals", cure)])
+    scored = _labelled(supported)
     run = _Run(assessor, wanted.mode, bill)
     verdicts = await run.verdicts(one.proposal for one, _ in scored)
     judged = [(one, true, said) for (one, true), said in zip(scored, verdicts, strict=True)]
@@ -140,6 +137,14 @@ def _by(judged: Sequence[_Judged], of: Callable[[Item], str], least: int) -> dic
         for name, group in sorted(groups.items())
         if name and all(sum(true is bucket for _, true, _ in group) >= least for bucket in Bucket)
     }
+
+
+def _labelled(items: Sequence[Item]) -> list[tuple[Item, Bucket]]:
+    labelled = [(one, true) for one in items if (true := one.label) is not None]
+    if not labelled:
+        cure = "must hold proposals with a mean score of at least 3, or at most 2"
+        check("the labelled set", [Fault("score", f"{len(items)} proposals", cure)])
+    return labelled
 
 
 def _has_support(one: Item, least: float | None) -> bool:
