@@ -77,11 +77,6 @@ def test_nodes_are_found_by_path() -> None:
 
 
 @given(TREES)
-def test_json_round_trip(tree: Node) -> None:
-    assert Node.from_json(tree.to_json()) == tree
-
-
-@given(TREES)
 def test_paths_are_unique_positions(tree: Node) -> None:
     nodes = list(tree.walk())
     assert len({node.path for node in nodes}) == len(nodes)

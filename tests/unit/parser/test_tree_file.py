@@ -6,14 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_parser.outlining import tree_of
-from firetrial_parser.tree import SUBMITTED, Tree
+from firetrial_parser.tree import SUBMITTED
 from firetrial_parser.tree_file import document_of, read_tree
 from unit.parser.study import document
-from unit.parser.test_tree import TREES
 
 
 def packed(root: Any, **more: Any) -> bytes:
@@ -119,9 +117,3 @@ def test_a_tree_by_itself_is_a_document() -> None:
     assert [caption.label for caption in made.captions] == ["Table 1", "Figure 1"]
     assert [section.title for section in made.sections] == [tree.root.title, "Results"]
     assert all(made.locate(node.description) for node in tree.root.walk() if node.description)
-
-
-@given(TREES)
-def test_any_tree_is_read_back_without_loss(root: Any) -> None:
-    tree = Tree(root)
-    assert Tree.from_json(json.loads(json.dumps(tree.to_json()))) == tree
