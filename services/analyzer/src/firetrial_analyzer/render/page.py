@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
-from firetrial_analyzer.claims import Judgement, Verdict
+from firetrial_analyzer.claims import Verdict
 from firetrial_analyzer.distributions import Distribution, Share
 from firetrial_analyzer.memory import Memory, ProbeScore
 from firetrial_analyzer.outcomes import F1, Outcome
@@ -231,7 +231,7 @@ def _runs(report: Report) -> tuple[list[_Shown], list[str]]:
     is_open = len(views) <= _OPEN_RUNS
     shown = [
         _Shown(
-            item, _anchor(item.run.run_id, number), _gist(item.judgement), view if is_open else None,
+            item, _anchor(item.run.run_id, number), _gist(item), view if is_open else None,
             number // _RUNS_A_BLOCK, number % _RUNS_A_BLOCK,
         )
         for number, (item, view) in enumerate(zip(report.runs, views, strict=True))
@@ -257,7 +257,10 @@ def _notes(judge: Judge | None, judges: Sequence[Judge]) -> str:
     return judge.quality.removeprefix(of_all).removeprefix("; ")
 
 
-def _gist(judgement: Judgement | None) -> str:
+def _gist(item: AnalysedRun) -> str:
+    judgement, improved = item.judgement, item.improvement
+    if improved is not None:
+        return f"{improved.valid} of {improved.steps} steps valid"
     if judgement is None:
         return ""
     true = sum(claim.verdict is Verdict.ENTAILED for claim in judgement.agent_claims)
