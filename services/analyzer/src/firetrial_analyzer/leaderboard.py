@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from firetrial_analyzer import table
-from firetrial_analyzer.outcomes import Outcome
+from firetrial_analyzer.outcomes import F1, Outcome
 from firetrial_analyzer.release import Frozen
 from firetrial_analyzer.scores import AgentScore, from_cells
 from firetrial_analyzer.variance import Sample
@@ -33,8 +33,9 @@ _ENTRANT = ("agent", "model", "provenance", "made_by")
 class Entry:
     """One agent with one model, as its runs were made in one way by one maker.
 
-    `rank` counts from 1 by falling F1 among complete entries, ties sharing the better rank; None for an entry
-    that lacks runs. Scores lie in [0, 1]; `f1_low` and `f1_high` bound the 95 % interval over tasks.
+    `rank` counts from 1 by falling score among complete entries, ties sharing the better rank; None for an
+    entry that lacks runs. `score` is by `measure`, with a 95 % interval over tasks; F1 and its bounds are the
+    same where that is F1, and null where it is not.
     `usd_per_run` is the mean over `usd_known` of the counted runs.
     """
 
@@ -58,6 +59,10 @@ class Entry:
     usd_per_run: float | None
     usd_known: int
     wall_seconds_per_run: float | None
+    measure: str
+    score: float | None
+    score_low: float | None
+    score_high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ def _entry(entrant: Sequence[Any], runs: pl.DataFrame, tasks: Sequence[str], rep
     known = sorted({*tasks, *runs["task"].unique()})
     (score,) = from_cells(table.cells(runs, table.grid(known, [agent], repeats))).agents
     (cost,) = table.costs(runs, runs)
-    samples: Sample = table.samples(runs).get(agent, {})
+    samples: Sample = table.samples(runs, score.measure).get(agent, {})
     over = variation(samples).over_tasks if samples else None
     return Entry(
         rank=None,
@@ -181,8 +186,10 @@ def _entry(entrant: Sequence[Any], runs: pl.DataFrame, tasks: Sequence[str], rep
         model=model,
         provenance=provenance,
         made_by=made_by,
-        f1_low=over.low if over else None,
-        f1_high=over.high if over else None,
+        f1_low=over.low if over and score.measure == F1 else None,
+        f1_high=over.high if over and score.measure == F1 else None,
+        score_low=over.low if over else None,
+        score_high=over.high if over else None,
         usd_per_run=cost.per_run.usd.mean,
         usd_known=cost.per_run.usd.counted,
         wall_seconds_per_run=cost.per_run.wall_seconds.mean,
@@ -197,18 +204,25 @@ def _scores(score: AgentScore) -> dict[str, Any]:
         "f1_std_over_repeats": score.f1.std_over_repeats,
         "precision": score.precision.mean,
         "recall": score.recall.mean,
-        "tasks": score.f1.tasks_counted,
-        "tasks_expected": score.f1.tasks_total,
-        "runs_counted": score.f1.counted,
-        "runs_expected": score.f1.total,
+        "measure": score.measure,
+        "score": score.main.mean,
+        "tasks": score.main.tasks_counted,
+        "tasks_expected": score.main.tasks_total,
+        "runs_counted": score.main.counted,
+        "runs_expected": score.main.total,
         "agent_failed": score.outcomes.agent_failed,
     }
 
 
 def _ranked(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     def key(entry: Entry) -> tuple[Any, ...]:
-        f1 = entry.f1 if entry.f1 is not None else -1.0
-        return (not _complete(entry), entry.f1 is None, -f1, *(getattr(entry, name) for name in _ENTRANT))
+        score = entry.score if entry.score is not None else -1.0
+        return (
+            not _complete(entry),
+            entry.score is None,
+            -score,
+            *(getattr(entry, name) for name in _ENTRANT),
+        )
 
     return tuple(_with_ranks(sorted(entries, key=key)))
 
@@ -219,13 +233,13 @@ def _with_ranks(ordered: Sequence[Entry]) -> Iterator[Entry]:
         if not _complete(entry):
             yield entry
             continue
-        rank = rank if entry.f1 == before else place
-        before = entry.f1
+        rank = rank if entry.score == before else place
+        before = entry.score
         yield Entry(**asdict(entry) | {"rank": rank})
 
 
 def _complete(entry: Entry) -> bool:
-    return entry.f1 is not None and entry.runs_counted >= entry.runs_expected
+    return entry.score is not None and entry.runs_counted >= entry.runs_expected
 
 
 def _only(values: Sequence[str]) -> str:

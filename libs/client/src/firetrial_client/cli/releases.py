@@ -135,7 +135,9 @@ def leaderboard(app: App, experiment: str | None, release: str, out: Path | None
     if app.json:
         show_json(told)
         return
-    columns(("RANK", "AGENT", "MODEL", "F1", "95 % INTERVAL", "RUNS", "USD/RUN", "MADE"), _rows(told))
+    measures = {entry.get("measure", "f1") for entry in told["entries"]}
+    score = "F1" if measures <= {"f1"} else "SCORE"
+    columns(("RANK", "AGENT", "MODEL", score, "95 % INTERVAL", "RUNS", "USD/RUN", "MADE"), _rows(told))
     for line in _notes(told):
         click.echo(line, err=True)
 
@@ -182,12 +184,12 @@ def _show(release: Any) -> None:
 
 def _rows(told: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     for entry in told["entries"]:
-        bounds = (entry["f1_low"], entry["f1_high"])
+        bounds = (entry.get("score_low", entry["f1_low"]), entry.get("score_high", entry["f1_high"]))
         yield (
             entry["rank"] or "–",
             entry["agent"],
             entry["model"],
-            _number(entry["f1"]),
+            _number(entry.get("score", entry["f1"])),
             "" if None in bounds else f"{bounds[0]:.3f} to {bounds[1]:.3f}",
             f"{entry['runs_counted']} of {entry['runs_expected']}",
             _number(entry["usd_per_run"]) or "unknown",
