@@ -46,6 +46,7 @@ def test_the_agents_that_ship_are_good() -> None:
         ({**GOOD, "command": "python3 agent.py", "name": 7}, ["command", "name"]),
         ({**GOOD, "command": []}, ["command", "is empty"]),
         ({**GOOD, "name": "Big Name"}, ["name", "[a-z0-9]"]),
+        ({**GOOD, "image": ["a"]}, ["image", "must be a string"]),
     ],
 )
 def test_bad_manifests(manifest: object, words: list[str], tmp_path: Path) -> None:

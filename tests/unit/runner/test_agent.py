@@ -31,8 +31,10 @@ def test_the_id_names_command_and_files() -> None:
         replace(GOOD, files=(AgentFile("a.py", b"pass", executable=True),)),
         replace(GOOD, program="reference"),
         replace(GOOD, program="codex@0.171.0"),
+        replace(GOOD, image="agents/mine:3"),
+        replace(GOOD, image="agents/mine:4"),
     ]
-    assert len({GOOD.id, *(other.id for other in others)}) == 9
+    assert len({GOOD.id, *(other.id for other in others)}) == 11
 
 
 def test_the_order_of_files_does_not_count() -> None:
@@ -44,6 +46,11 @@ def test_the_order_of_files_does_not_count() -> None:
 @pytest.mark.parametrize("name", ["", "Upper", "-x", "a/b", "a b", "x" * 65, "ä", "a\n"])
 def test_bad_names(name: str) -> None:
     assert fields(replace(GOOD, name=name)) == ["name"]
+
+
+@pytest.mark.parametrize("image", ["-v", "/x", "a b", "a\n", "a;b", "x" * 256])
+def test_bad_images(image: str) -> None:
+    assert fields(replace(GOOD, image=image)) == ["image"]
 
 
 @pytest.mark.parametrize("path", ["", "/abs", "../x", "a/../b", "x/", "x" * 251, "a\0b"])

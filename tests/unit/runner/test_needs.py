@@ -177,3 +177,21 @@ async def test_a_task_that_comes_later_fails_its_experiment_and_says_what_is_mis
     failure = (await world.books.experiments.get("e-1")).failure
     assert "huggingface/openai/gsm8k" in failure
     assert await world.books.runs.ids() == []
+
+
+async def test_an_image_is_for_the_operator_to_offer(tmp_path: Path) -> None:
+    world = World(tmp_path / "work", images=("agents/*",))
+    agents, task = Agents(world.books.agents, world.objects, world.clock), await world.task()
+
+    async def submit_in(image: str) -> None:
+        agent = await agents.submit(AgentDefinition("an-agent", ("conclude",), image=image))
+        await world.experiments.submit("", (task,), plan_pb2.Plan(agents=[agent.id], repeats=1))
+
+    await submit_in("agents/mine:3")
+    with pytest.raises(FiretrialError, match="FIRETRIAL_RUNNER_AGENT_IMAGES") as raised:
+        await submit_in("firetrial-judge:latest")
+    assert [(fault.field, fault.value) for fault in raised.value.faults] == [
+        ("image", "firetrial-judge:latest")
+    ]
+    await world.deliver()
+    assert [spec.image for spec in world.sandbox.started] == ["agents/mine:3"]

@@ -94,6 +94,7 @@ class World:
     doors: Doors | None = None
     shelf: Shelf | None = None
     data: Path | None = None
+    images: tuple[str, ...] = ()
     ways: Ways | None = None
     inventory: FakeInventory = field(default_factory=FakeInventory)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
@@ -120,7 +121,7 @@ class World:
             self.ways or Ways(self.books, metrics.egress),
         )
         self.gpus = Gpus(self.inventory, Claims(self.work_dir / "gpus", self.presence))
-        needs = Needs("default", shelf, self.doors, self.data, ways, self.gpus)
+        needs = Needs("default", shelf, self.doors, self.data, ways, self.gpus, images=self.images)
         execution = Execution(
             self.sandbox,
             self.books.agents,

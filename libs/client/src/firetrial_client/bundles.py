@@ -30,7 +30,8 @@ class File:
 class Bundle:
     """A named program with its arguments, and its files, at most 1 MiB in all.
 
-    `program` is the agent program that the command starts, as name@version; "" for none of those.
+    `program` is the agent program that the command starts, as name@version, "" for none of those; `image` is
+    what it runs in, "" for the runner's own.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Bundle:
     description: str = ""
     files: tuple[File, ...] = ()
     program: str = ""
+    image: str = ""
 
     def check(self) -> None:
         """Raises INVALID with every fault that can be told without the server."""
@@ -54,26 +56,28 @@ class Bundle:
 
 
 def from_folder(folder: Path, more: Mapping[str, Path | bytes] | None = None) -> Bundle:
-    """The agent in `folder`: agent.json (`name`, `command`, `description`, `program`) and every file beside
-    it, and `more` by their path under /agent.
+    """The agent in `folder`: agent.json (`name`, `command`, `description`, `program`, `image`) and every file
+    beside it, and `more` by their path under /agent.
 
     Raises INVALID with every fault of agent.json, of links and of sizes.
     """
     told = _manifest(folder / MANIFEST)
     command, name = told.get("command"), told.get("name")
-    description, program = told.get("description", ""), told.get("program", "")
+    description, program, image = (told.get(key, "") for key in ("description", "program", "image"))
     faults = []
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         faults.append(Fault(f"{MANIFEST}: command", f"is {command!r}: must be a list of strings"))
         command = []
     faults += [
         Fault(f"{MANIFEST}: {key}", f"is {value!r}: must be a string")
-        for key, value in (("name", name), ("description", description), ("program", program))
+        for key, value in zip(
+            ("name", "description", "program", "image"), (name, description, program, image), strict=True
+        )
         if not isinstance(value, str)
     ]
     check(f"the agent in {folder}", faults)
     files = (*files_in(folder), *_gathered(more or {}))
-    bundle = Bundle(str(name), tuple(command), str(description), files, str(program))
+    bundle = Bundle(str(name), tuple(command), str(description), files, str(program), str(image))
     bundle.check()
     return bundle
 

@@ -54,6 +54,7 @@ class RunCalls(Caller):
                 for file in bundle.files
             ],
             program=bundle.program,
+            image=bundle.image,
         )
         return (await self._one("runner", lambda: self._runner.SubmitAgent, request)).agent
 

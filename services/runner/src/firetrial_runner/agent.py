@@ -18,6 +18,7 @@ MAX_BYTES = 1024 * 1024
 _MAX_COMMAND = 64 * 1024
 _MAX_DESCRIPTION = 4096
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,254}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,8 @@ class AgentFile:
 class AgentDefinition:
     """What was handed in. `command` is the program and its arguments, never a shell string.
 
-    `program` names the agent program that it starts, "" for none that is known here.
+    `program` names the agent program that it starts, "" for none that is known here; `image` what it runs in,
+    "" for the runner's own.
     """
 
     name: str
@@ -41,13 +43,15 @@ class AgentDefinition:
     files: tuple[AgentFile, ...] = ()
     description: str = ""
     program: str = ""
+    image: str = ""
 
     @property
     def id(self) -> str:
-        """name@hash: another command, program or file is another agent; another description is not."""
+        """name@hash: another command, program, image or file is another agent; another description is not."""
         files = sorted((file.path, file.content.hex(), file.executable) for file in self.files)
-        program = [self.program] if self.program else []
-        return f"{self.name}@{digest(self.command, files, *program, length=12)}"
+        more: list[object] = [self.program] if self.program else []
+        more += [{"image": self.image}] if self.image else []
+        return f"{self.name}@{digest(self.command, files, *more, length=12)}"
 
     def bundle(self) -> bytes:
         """Its files as a tar."""
@@ -65,6 +69,8 @@ class AgentDefinition:
         if len(self.description) > _MAX_DESCRIPTION:
             yield Fault("description", "its length", f"must be at most {_MAX_DESCRIPTION} characters")
         yield from programs.faults(self.program)
+        if self.image and not _IMAGE.fullmatch(self.image):
+            yield Fault("image", self.image, f"must match {_IMAGE.pattern}, or be empty")
         yield from self._file_faults()
 
     def _file_faults(self) -> Iterator[Fault]:
@@ -93,3 +99,4 @@ class Agent:
     bundle: ObjectRef
     submitted_at: datetime
     program: str = ""
+    image: str = ""

@@ -34,6 +34,7 @@ class Agents:
             bundle,
             self.clock.now(),
             definition.program,
+            definition.image,
         )
         await self.records.create(agent.id, agent)
         return await self.records.get(agent.id)

@@ -47,6 +47,8 @@ class RunnerSettings(Settings):
     docker_host: str = "unix:///var/run/docker.sock"
     # What agents run in under Docker; never pulled.
     docker_image: str = "python:3.12-slim-bookworm"
+    # Images that agents may name instead, with commas between; * is any text. Empty: none.
+    agent_images: str = ""
     # The file (SIF) that agents run in under Apptainer, with python3 in it.
     apptainer_image: str = ""
     # Where `firetrial programs install` puts agent programs, and those that the image brings: codex@0.171.0,…
@@ -107,12 +109,16 @@ class RunnerSettings(Settings):
         share = (open_files() - _OWN_FILES) // self.slots - 2 * egress.FLOW.at_once
         return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share)))
 
-    def needs(self, doors: Doors | None, books: Books, gpus: Gpus, metrics: EgressMetrics) -> Needs:
-        """What there is for runs."""
+    def needs(
+        self, sandbox: Sandbox, doors: Doors | None, books: Books, gpus: Gpus, metrics: EgressMetrics
+    ) -> Needs:
+        """What there is for runs. Only Docker runs agents in images of their own."""
         data = self.data.absolute() if self.data else None
         ways = Ways(books, metrics, Most.told(self.network), Caps(self.network_bytes))
         environments = self.environments.absolute() if self.environments else None
-        return Needs(self.pool, self.shelf(), doors, data, ways, gpus, environments)
+        images = tuple(filter(None, map(str.strip, self.agent_images.split(","))))
+        images = images if sandbox.name == "docker" else ()
+        return Needs(self.pool, self.shelf(), doors, data, ways, gpus, environments, images)
 
     def most(self) -> Allowance:
         """What a run may be given at most."""

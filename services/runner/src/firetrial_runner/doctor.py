@@ -45,7 +45,8 @@ def _programs(settings: RunnerSettings) -> str:
     shelf = settings.shelf()
     packaged = [program for program in KNOWN.values() if program.package]
     there = [program.told for program in packaged if not list(shelf.faults(program.told))]
-    missing = [program.name for program in packaged if program.told not in there]
+    installable = [program for program in packaged if program.package and program.package.by != "pip"]
+    missing = [program.name for program in installable if program.told not in there]
     told = ", ".join(there) or "none is installed"
     return f"{told}; firetrial programs install {' '.join(missing)}" if missing else told
 

@@ -230,6 +230,7 @@ class Execution:
                 **attempt.special.mounts,
             },
             limits=limits,
+            image=attempt.agent.image or None,
             gateway=attempt.special.gateway,
             egress=attempt.egress,
             gpus=self.needs.gpus.given(run.id),

@@ -38,7 +38,7 @@ async def build(parts: service.Parts) -> service.Service:
     lease, ttl_s, default = presence.lease, parts.settings.ack_wait, settings.default()
     opening = Doors.by(settings.gateway, parts.environ, books, clock, parts.registry, flow=settings.flow())
     doors = await parts.stack.enter_async_context(opening)
-    needs = settings.needs(doors, books, gpus, metrics.egress)
+    needs = settings.needs(sandbox, doors, books, gpus, metrics.egress)
     execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, default, needs, metrics)
     dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run, gpus)
     experiments = Experiments(books, objects, announce, dispatch, clock, settings.most(), needs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason
@@ -25,7 +26,7 @@ DATA = "/data"
 class Needs:
     """A runner of `pool` has these programs, ways to models and outside, data, and GPUs.
 
-    It cannot speak for another pool.
+    `images` are patterns of those that agents may name here. It cannot speak for another pool.
     """
 
     pool: str
@@ -35,6 +36,7 @@ class Needs:
     ways: Ways
     gpus: Gpus
     environments: Path | None = None
+    images: tuple[str, ...] = ()
 
     def check_experiment(
         self,
@@ -86,6 +88,9 @@ class Needs:
 
     def _of_agent(self, agent: Agent, model: str) -> Iterator[Fault]:
         yield from self.shelf.faults(agent.program)
+        if agent.image and not any(fnmatchcase(agent.image, pattern) for pattern in self.images):
+            cure = "must be offered by the operator: FIRETRIAL_RUNNER_AGENT_IMAGES of a runner with Docker"
+            yield Fault("image", agent.image, cure)
         program = programs.known(agent.program)
         dialect = program.dialect if program else None
         if dialect is not None and not model:

@@ -45,7 +45,7 @@ _TERMINATIONS_IN = {number: end for end, number in _TERMINATIONS.items()}
 def definition_to_domain(request: runner_service_pb2.SubmitAgentRequest) -> AgentDefinition:
     """The agent handed in. Raises INVALID with every fault."""
     files = tuple(AgentFile(file.path, file.content, file.executable) for file in request.files)
-    told = (request.name, tuple(request.command), files, request.description, request.program)
+    told = (request.name, tuple(request.command), files, request.description, request.program, request.image)
     definition = AgentDefinition(*told)
     check("the agent", definition.faults())
     return definition
@@ -60,6 +60,7 @@ def agent_to_wire(agent: Agent) -> run_pb2.Agent:
         bundle=ref_to_wire(agent.bundle),
         submitted_at=_timestamp(agent.submitted_at),
         program=agent.program,
+        image=agent.image,
     )
 
 

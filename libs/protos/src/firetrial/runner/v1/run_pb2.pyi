@@ -513,12 +513,14 @@ class Agent(_message.Message):
     BUNDLE_FIELD_NUMBER: _builtins.int
     SUBMITTED_AT_FIELD_NUMBER: _builtins.int
     PROGRAM_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """"name@hash": another command or another bundle is another agent. "…@elsewhere": its runs are imported."""
     name: _builtins.str
     description: _builtins.str
     program: _builtins.str
     """As in SubmitAgentRequest."""
+    image: _builtins.str
     @_builtins.property
     def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -535,10 +537,11 @@ class Agent(_message.Message):
         bundle: _artifact_pb2.ArtifactRef | None = ...,
         submitted_at: _timestamp_pb2.Timestamp | None = ...,
         program: _builtins.str = ...,
+        image: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "command", b"command", "description", b"description", "id", b"id", "name", b"name", "program", b"program", "submitted_at", b"submitted_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bundle", b"bundle", "command", b"command", "description", b"description", "id", b"id", "image", b"image", "name", b"name", "program", b"program", "submitted_at", b"submitted_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -78,12 +78,17 @@ class SubmitAgentRequest(_message.Message):
     COMMAND_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
     PROGRAM_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """[a-z0-9][a-z0-9._-]{0,63}"""
     description: _builtins.str
     program: _builtins.str
     """The agent program that the command starts, as "name@version": it is mounted at /opt/<name>, and what it
     writes is read as its own format. Empty: whatever the command writes is kept as it is.
+    """
+    image: _builtins.str
+    """The image that it runs in, for example "registry.example/agents/mine:3". Runners that have it and whose
+    operator lets agents name it take its runs. Empty: the runner's own.
     """
     @_builtins.property
     def command(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -101,10 +106,11 @@ class SubmitAgentRequest(_message.Message):
         command: _abc.Iterable[_builtins.str] | None = ...,
         files: _abc.Iterable[Global___AgentFile] | None = ...,
         program: _builtins.str = ...,
+        image: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "description", b"description", "files", b"files", "name", b"name", "program", b"program"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "description", b"description", "files", b"files", "image", b"image", "name", b"name", "program", b"program"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
