@@ -395,6 +395,9 @@ class Analyzer(FakeAttributions, FakeReleases):
             not_found(context, "report", request.experiment_id)
         return self.world.reports[request.experiment_id]
 
+    def CheckIntegrity(self, request: Any, context: Any) -> Any:
+        return analyzer.CheckIntegrityResponse()
+
     def GetReport(self, request: Any, context: Any) -> Any:
         return analyzer.GetReportResponse(report=self._report(request, context))
 

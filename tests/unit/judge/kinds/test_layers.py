@@ -41,7 +41,7 @@ def test_the_last_layer_that_has_a_file_wins(tmp_path: Path) -> None:
         "../eval.py",
         "/eval.py",
     ],
-    ids=str,
+    ids=["symbolic link", "hard link", "pipe", "upwards", "absolute"],
 )
 def test_what_is_no_plain_file_is_refused(tmp_path: Path, member: str | tarfile.TarInfo) -> None:
     with pytest.raises(FiretrialError) as fault:
