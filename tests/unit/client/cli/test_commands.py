@@ -69,7 +69,14 @@ def test_tasks(firetrial: Call, answer: Any, world: World, tmp_path: Path) -> No
 
 def test_an_empty_list_is_a_list(answer: Any, firetrial: Call) -> None:
     assert answer("tasks", "list") == []
-    assert firetrial("tasks", "list").output.split() == ["TASK", "ORIGIN", "TRUTH", "BROKEN", "LEAKS", "QUESTION"]
+    assert firetrial("tasks", "list").output.split() == [
+        "TASK",
+        "ORIGIN",
+        "TRUTH",
+        "BROKEN",
+        "LEAKS",
+        "QUESTION",
+    ]
 
 
 def test_agents(firetrial: Call, answer: Any) -> None:
