@@ -96,18 +96,27 @@ class Bench:
         return await self.tell("runner", "run_finished", run.id, event)
 
     async def judged(
-        self, run: run_pb2.Run, expected: int = 1, f1: float = 0.5, name: str = "j-1"
+        self,
+        run: run_pb2.Run,
+        expected: int = 1,
+        f1: float = 0.5,
+        name: str = "j-1",
+        sealed: judgement_pb2.SealedResult | None = None,
     ) -> Outgoing:
         """A judgement in the store, and the word that it is there."""
         scores = judgement_pb2.Scores(precision=f1, recall=f1, f1=f1)
-        ref = await self.put_judgement(name, run, scores)
+        ref = await self.put_judgement(name, run, scores, sealed)
         event = judge_events.RunJudged(
             run=run, slip=slip(expected), judgement_id=name, judgement=ref, scores=scores
         )
         return await self.tell("judge", "run_judged", f"{run.id}.{name}", event)
 
     async def put_judgement(
-        self, name: str, run: run_pb2.Run, scores: judgement_pb2.Scores
+        self,
+        name: str,
+        run: run_pb2.Run,
+        scores: judgement_pb2.Scores,
+        sealed: judgement_pb2.SealedResult | None = None,
     ) -> artifact_pb2.ArtifactRef:
         judgement = judgement_pb2.Judgement(
             id=name,
@@ -124,6 +133,7 @@ class Bench:
             ],
             scores=scores,
             quality="right on 77 % of 96 pairs",
+            sealed=sealed,
         )
         data = MessageToJson(judgement, preserving_proto_field_name=True).encode()
         ref = await self.everything.put("results", f"judgements/{name}.json", data, "application/json")

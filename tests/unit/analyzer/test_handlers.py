@@ -99,6 +99,16 @@ async def test_a_new_judgement_of_a_run_makes_a_new_report(bench: Bench) -> None
     assert len(bench.facts("experiment_reported")) == 2
 
 
+async def test_what_was_tampered_with_is_a_finding_of_the_run(bench: Bench) -> None:
+    told = "step 2: 'score.py' was handed in, which is no target file"
+    await bench.judged(run(), sealed=judgement_pb2.SealedResult(step=1, findings=[told]))
+    await bench.deliver("run_judged")
+    item = await bench.archive.analysis(run().id)
+    assert item.integrity
+    assert ("tampering", told) in [(finding.name, finding.statement) for finding in item.integrity.findings]
+    assert b"tampering" in await bench.reports.rendered(EXPERIMENT, Format.HTML)
+
+
 class LaggingBus(InMemoryBus):
     """Takes a while to store a message, as a real one does."""
 

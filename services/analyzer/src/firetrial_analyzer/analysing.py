@@ -16,7 +16,7 @@ from firetrial_analyzer.attribution import Attribution, attribute, attribute_fai
 from firetrial_analyzer.claims import Judgement
 from firetrial_analyzer.integrity.checking import Check
 from firetrial_analyzer.integrity.contact import Host
-from firetrial_analyzer.integrity.findings import Integrity
+from firetrial_analyzer.integrity.findings import Finding, Integrity
 from firetrial_analyzer.kinds import follow_up
 from firetrial_analyzer.kinds.follow_up import HandedIn
 from firetrial_analyzer.kinds.repository import MEASURE, Sealed, Spent
@@ -105,6 +105,7 @@ class Analysing:
         if (kept := await self._kept(run, id_)) is not None:
             return kept
         attribution, integrity = await self._looked_into(run, left, judgement, no_model)
+        integrity = _with_tampering(integrity, judgement.sealed)
         named = _named(attribution, id_, no_model)
         found = analyse_judged(run, judgement_id, judge, judgement, named, integrity=integrity)
         return await self._improved(found, judgement.sealed)
@@ -221,6 +222,15 @@ class Analysing:
 
     def _room(self, left: Left) -> AbstractAsyncContextManager[object]:
         return self._large if left.trajectory_chunks > _LARGE else nullcontext()
+
+
+def _with_tampering(found: Integrity | None, sealed: Sealed | None) -> Integrity | None:
+    """With what was tampered with in the run's steps and in its sealed test."""
+    if sealed is None or not sealed.findings:
+        return found
+    known = found or Integrity((), (), complete=True)
+    told = tuple(Finding("tampering", text) for text in sealed.findings)
+    return replace(known, findings=(*known.findings, *told))
 
 
 def _named(attribution: Attribution, id_: str, no_model: str) -> Attribution:
