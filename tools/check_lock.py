@@ -13,9 +13,9 @@ ROOT = Path(__file__).resolve().parents[1]
 DISTRIBUTIONS = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml")])
 
 
-def asked() -> dict[str, str]:
-    """Every third-party package that a distribution asks for, with the file that does."""
-    found = {}
+def asked() -> list[tuple[str, str]]:
+    """Every third-party package that a distribution asks for, with the distribution that does."""
+    found = []
     for path in [*DISTRIBUTIONS, ROOT / "pyproject.toml"]:
         read = tomllib.loads(path.read_text())
         wanted = list(read["project"].get("dependencies", []))
@@ -26,7 +26,7 @@ def asked() -> dict[str, str]:
         for requirement in wanted:
             name = re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower().replace("_", "-")
             if not name.startswith("firetrial-"):
-                found[name] = str(path.relative_to(ROOT))
+                found.append((name, read["project"]["name"]))
     return found
 
 
@@ -37,8 +37,8 @@ def problems() -> list[str]:
     found = [f"line {number} names a host: {line.strip()}" for number, line in enumerate(text.splitlines(), 1)
              if "://" in line or line.startswith("-")]  # fmt: skip
     found += [f"{name} has no hash" for name, lines, _ in locked if "--hash=sha256:" not in lines]
-    there = {name for name, _, _ in locked}
-    found += [f"{name} ({asker}) is not in the lock" for name, asker in asked().items() if name not in there]
+    askers = {name: known for name, _, known in locked}
+    found += [f"{name} is not there for {who}" for name, who in asked() if who not in askers.get(name, ())]
     return found
 
 
