@@ -42,7 +42,10 @@ def upload(*parts: str) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for part in parts or ("source",):
-            tar.add(BEGUN / "source", part)
+            # Where the package was installed by pip, its scripts are compiled too.
+            tar.add(
+                BEGUN / "source", part, filter=lambda member: None if "__pycache__" in member.name else member
+            )
     return buffer.getvalue()
 
 
