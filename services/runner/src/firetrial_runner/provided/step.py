@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from firetrial_step import main  # type: ignore[import-not-found]  # beside it, where it runs
+if __name__ == "__main__":
+    from firetrial_step import main  # type: ignore[import-not-found]  # beside it, where it runs
 
-sys.exit(main())
+    sys.exit(main())
