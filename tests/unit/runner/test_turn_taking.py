@@ -77,7 +77,7 @@ async def test_two_runners_share_the_turns_of_an_experiment(world: World, crowd:
     await until(over, 20)
     stop.set()
     await asyncio.gather(*consuming)
-    assert crowd.most == 3
+    assert 1 < crowd.most <= 3  # a busy machine may not bring all three together
     assert len(world.sandbox.started) + len(second.sandbox.started) == 13
     assert await world.books.turns.get(runs[0].experiment_id) == Turns(passed=12)
 
