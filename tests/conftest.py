@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 from firetrial_kit.objects import GRANTS
-from support import servers
+from support import planted, servers
 
 # A busy machine is no fault of the code, and CI must say the same thing twice.
 hypothesis.settings.register_profile(
@@ -56,6 +56,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         for name in mark.args:
             if why := _has(name):
                 (pytest.fail if name in required else pytest.skip)(why)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):  # the last of the processes
+        planted.remove()
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import socket
-import sysconfig
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -36,6 +35,7 @@ from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.metrics import EgressMetrics
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
+from support import planted
 from support import scripted_models as scripted
 from support.escapes import Attempt
 from support.sandboxes import make_rig
@@ -130,8 +130,8 @@ def host(folder: Path) -> Iterator[Host]:
     store = folder / "store" / "truth"
     store.mkdir(parents=True)
     (store / "secret.json").write_text(f"secret {mark}")
-    package = Path(sysconfig.get_path("purelib"), f"firetrial_lab_{mark}")
-    package.mkdir()
+    package = planted.PACKAGE / mark
+    package.mkdir(parents=True)
     (package / "tasks.json").write_text(f"secret {mark}")
     libc = ctypes.CDLL(None, use_errno=True)
     segment = libc.shmget(key := int(mark[-8:]), 4096, 0o1666)
