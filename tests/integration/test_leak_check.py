@@ -17,7 +17,8 @@ import pytest
 
 from firetrial_judge.offline import load
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_parser.judge_rpc import JudgeByAddress, judge_by_address
+from firetrial_kit.neighbours import channel_to
+from firetrial_parser.judge_rpc import JudgeByAddress
 from firetrial_parser.leaks.checking import Depth, LeakChecker
 from firetrial_parser.leaks.leak import Secrets
 from support import servers
@@ -64,7 +65,8 @@ async def test_planted_leaks_are_caught_and_clean_parts_pass(judge: JudgeByAddre
 
 async def test_a_judge_that_is_gone_can_be_asked_later() -> None:
     async with AsyncExitStack() as stack:
-        gone = await judge_by_address(f"127.0.0.1:{servers.free_port()}", None, stack)
+        address = f"127.0.0.1:{servers.free_port()}"
+        gone = JudgeByAddress(address, await channel_to(address, stack))
         with pytest.raises(FiretrialError) as raised:
             await gone.entail("It falls.", ["It falls."])
     assert raised.value.reason is Reason.UNAVAILABLE

@@ -17,10 +17,11 @@ from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.spending import Purses
 from firetrial_kit import rpc
 from firetrial_kit.metrics import KitMetrics
+from firetrial_kit.neighbours import channel_to
 from firetrial_kit.records import Records
 from firetrial_kit.spending import Account
 from firetrial_kit.testing import InMemoryState, ManualClock
-from firetrial_parser.judge_rpc import JudgeByAddress, judge_by_address
+from firetrial_parser.judge_rpc import JudgeByAddress
 
 
 class _Judge(EntailmentRpcs):
@@ -41,4 +42,5 @@ async def judge_service(judge: Judge) -> AsyncIterator[JudgeByAddress]:
     server.add("firetrial.judge.v1.JudgeService", add, servicer)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(server.stop, 0)
-        yield await judge_by_address(f"127.0.0.1:{await server.start()}", None, stack)
+        address = f"127.0.0.1:{await server.start()}"
+        yield JudgeByAddress(address, await channel_to(address, stack))

@@ -12,7 +12,7 @@ from firetrial_judge.judge import Judge
 from firetrial_judge.judges import Judges
 from firetrial_judge.judging import Judging
 from firetrial_judge.kinds.by_kind import ByKind
-from firetrial_judge.kinds.findings_rpcs import analyzer_by_address
+from firetrial_judge.kinds.findings_rpcs import AnalyzerByAddress
 from firetrial_judge.kinds.follow_up import Checker, FollowUps
 from firetrial_judge.kinds.sealing import SealedRun, Sealing
 from firetrial_judge.metrics import JudgeMetrics
@@ -23,6 +23,7 @@ from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.spending import Purses
 from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_kit.models import ModelClient
+from firetrial_kit.neighbours import channel_to
 from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts
@@ -62,9 +63,14 @@ async def analyzer(settings: JudgeSettings, parts: Parts) -> Checker | None:
     """The analyzer of the settings, None where they name none."""
     if settings.analyzer_address is None:
         return None
-    ca, cert, key = settings.analyzer_tls_ca, settings.tls_cert, settings.tls_key
-    tls = (ca, cert, key) if ca and cert and key else None
-    return await analyzer_by_address(settings.analyzer_address, tls, parts.stack)
+    channel = await channel_to(
+        settings.analyzer_address,
+        parts.stack,
+        ca=settings.analyzer_tls_ca,
+        cert=settings.tls_cert,
+        key=settings.tls_key,
+    )
+    return AnalyzerByAddress(settings.analyzer_address, channel)
 
 
 def grader(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
+from firetrial_kit.neighbours import channel_to
 from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts
@@ -13,7 +14,7 @@ from firetrial_parser.archive import Archive
 from firetrial_parser.asking import KEPT, Asker, opened
 from firetrial_parser.config import ParserSettings
 from firetrial_parser.entailment import Entails
-from firetrial_parser.judge_rpc import JudgeByAddress, Tls, judge_by_address
+from firetrial_parser.judge_rpc import JudgeByAddress
 from firetrial_parser.leaks.checking import LeakChecker
 from firetrial_parser.making import Making
 from firetrial_parser.metrics import AskingMetrics, ParserMetrics
@@ -44,9 +45,14 @@ async def judge(settings: ParserSettings, parts: Parts) -> JudgeByAddress | None
     """The judge of the settings, None where they name none."""
     if settings.judge_address is None:
         return None
-    ca, cert, key = settings.judge_tls_ca, settings.tls_cert, settings.tls_key
-    tls = Tls(ca, cert, key) if ca and cert and key else None
-    return await judge_by_address(settings.judge_address, tls, parts.stack)
+    channel = await channel_to(
+        settings.judge_address,
+        parts.stack,
+        ca=settings.judge_tls_ca,
+        cert=settings.tls_cert,
+        key=settings.tls_key,
+    )
+    return JudgeByAddress(settings.judge_address, channel)
 
 
 def tasking(
