@@ -35,6 +35,8 @@ _MAX_TEXT = 4 * 1024 * 1024
 _MAX_SOURCE = 4 * 1024**3
 _SOURCES = 8
 """Pinned sources whose target files are kept in memory."""
+_TASKS = 1_000
+"""Tasks of which it is kept in memory what they are: they never change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,20 @@ class RepositoryRuns:
         self._objects = objects
         self._embedder = embedder or HashedEmbedder()
         self._pinned: OrderedDict[str, Mapping[str, str]] = OrderedDict()
+        self._known: OrderedDict[str, Known | None] = OrderedDict()
 
     async def known(self, task_id: str) -> Known | None:
         """None for a task of another kind, and for one that cannot be read."""
+        if task_id in self._known:
+            return self._known[task_id]
         data = await self._read(f"runs/tasks/{task_id}/task.json", _MAX_TEXT)
-        told = task_to_domain(data) if data is not None else None
-        return Known(*told) if told else None
+        if data is None:
+            return None
+        told = task_to_domain(data)
+        known = self._known[task_id] = Known(*told) if told else None
+        if len(self._known) > _TASKS:
+            self._known.popitem(last=False)
+        return known
 
     async def improvement(
         self, known: Known, run_id: str, sealed: Sealed | None, spent: Spent
