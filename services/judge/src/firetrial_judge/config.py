@@ -5,37 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import Field, Json, SecretStr, model_validator
+from pydantic import Field, model_validator
 
-from firetrial_kit.asking import Endpoint, Price
-from firetrial_kit.settings import Address, PriceSetting, Settings
+from firetrial_kit.asking import Price
+from firetrial_kit.model_settings import ModelSettings
+from firetrial_kit.settings import Address
 
 _MIB = 1024 * 1024
 
 
-class JudgeSettings(Settings):
-    # A model endpoint, up to and with its version: "https://host/v1". Unset: offline only.
-    model_url: str = ""
-    # How it is spoken to: openai (any compatible server) or anthropic.
-    model_dialect: Literal["openai", "anthropic"] = "openai"
+class JudgeSettings(ModelSettings):
+    service = "JUDGE"
+
     # How verdicts are asked for: listed (all in one answer) or one-word (each claim by itself, from the
     # probabilities of one token: for models too small to write lists; not with anthropic).
     model_verdicts: Literal["listed", "one-word"] = "listed"
-    # The model asked where a plan names none.
-    model_name: str = ""
-    model_key: SecretStr = SecretStr("")
-    # Seconds for one request, and for all tries of one.
-    model_timeout: float = Field(default=120.0, gt=0, le=3600)
-    model_patience: float = Field(default=300.0, ge=0, le=86400)
     # Requests to one model under way at most; fewer where its endpoint limits the rate.
     model_at_once: int = Field(default=32, ge=1, le=1024)
     # Runs that are judged at the same time.
     judgements_at_once: int = Field(default=8, ge=1, le=256)
     # The pool whose runners carry out sealed tests of repository runs. Empty: the pool of each run.
     test_pool: str = Field(default="", pattern=r"^[a-z0-9-]{0,32}$")
-    # {"model": {"prompt": 2.0, "completion": 8.0, "cached": 0.5}}, USD per million tokens. What is not here
-    # has an unknown price.
-    prices: Json[dict[str, PriceSetting]] = Field(default_factory=dict)
     # Where the analyzer's RPCs answer, "host:port": what it finds settles questions of rubrics. Unset: a
     # model is asked all of them, and judgements say so.
     analyzer_address: Address | None = None
@@ -49,12 +39,6 @@ class JudgeSettings(Settings):
 
     @model_validator(mode="after")
     def _coherent(self) -> Self:
-        if self.model_url and not self.model_url.startswith(("http://", "https://")):
-            raise ValueError(
-                f"FIRETRIAL_JUDGE_MODEL_URL must be http://… or https://… (found {self.model_url!r})"
-            )
-        if bool(self.model_url) != bool(self.model_name):
-            raise ValueError("FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME go together: set both")
         if self.model_verdicts == "one-word" and self.model_dialect == "anthropic":
             raise ValueError(
                 "FIRETRIAL_JUDGE_MODEL_VERDICTS=one-word needs probabilities, which anthropic never tells: "
@@ -63,18 +47,6 @@ class JudgeSettings(Settings):
         if self.analyzer_tls_ca and not (self.tls_cert and self.tls_key):
             raise ValueError("FIRETRIAL_JUDGE_ANALYZER_TLS_CA needs FIRETRIAL_TLS_CERT and FIRETRIAL_TLS_KEY")
         return self
-
-    def endpoint(self, model: str) -> Endpoint:
-        """Where `model`, or the model of the settings, is asked. Only where `model_url` is set."""
-        return Endpoint(
-            self.model_url,
-            model or self.model_name,
-            self.model_key.get_secret_value(),
-            timeout=self.model_timeout,
-            patience=self.model_patience,
-            dialect=self.model_dialect,
-            at_once=self.model_at_once,
-        )
 
     def price_table(self) -> dict[str, Price]:
         """What each model costs."""
