@@ -45,6 +45,13 @@ class Received:
                 Reason.INVALID, f"the message on {self.subject} is no {type_.DESCRIPTOR.full_name}"
             ) from error
 
+    def parsed(self, type_: type[P]) -> P | None:
+        """The same for those that tell of a failure: None for bytes that are not one."""
+        try:
+            return self.parse(type_)
+        except FiretrialError:
+            return None
+
 
 Handle = Callable[[Received], Awaitable[None]]
 Fail = Callable[[Received, FiretrialError], Awaitable[None]]

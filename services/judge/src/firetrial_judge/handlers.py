@@ -11,7 +11,7 @@ from firetrial_judge.kinds.sealing_wire import TrialHandlers
 from firetrial_judge.wire import is_id
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Received
-from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_kit.errors import Fault, FiretrialError, check
 
 
 class Handlers:
@@ -46,14 +46,8 @@ class Handlers:
 
     async def run_not_judged(self, message: Received, error: FiretrialError) -> None:
         """Announce that the run will not be judged; a message that names no run is only logged."""
-        try:
-            event = message.parse(events_pb2.RunFinished)
-        except FiretrialError as unreadable:
-            if unreadable.reason is not Reason.INVALID:
-                raise
-            self._log.error("dropped", subject=message.subject, error=unreadable.message)
-            return
-        if not is_id(event.run.id):
+        event = message.parsed(events_pb2.RunFinished)
+        if event is None or not is_id(event.run.id):
             self._log.error("dropped", subject=message.subject, error="it names no run")
             return
         await self._judging.fail(event.run, event.slip, error.message)

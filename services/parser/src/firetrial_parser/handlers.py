@@ -7,7 +7,7 @@ import structlog
 from firetrial.parser.v1 import events_pb2
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer, P, Received
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.errors import FiretrialError
 from firetrial_parser.announcing import SERVICE
 from firetrial_parser.papers import Papers
 
@@ -63,11 +63,7 @@ class Handlers:
 
 def readable(message: Received, type_: type[P], log: structlog.typing.FilteringBoundLogger) -> P | None:
     """The event, or None (and a line in the log) for a message that nobody can be told about."""
-    try:
-        return message.parse(type_)
-    except FiretrialError as error:
-        if error.reason is not Reason.INVALID:
-            raise
-        told = error.message
-    log.error("dropped", subject=message.subject, error=told)
-    return None
+    event = message.parsed(type_)
+    if event is None:
+        log.error("dropped", subject=message.subject, error=f"it is no {type_.DESCRIPTOR.full_name}")
+    return event

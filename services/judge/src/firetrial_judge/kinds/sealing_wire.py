@@ -10,7 +10,7 @@ from firetrial_judge.kinds.sealing import Sealing
 from firetrial_judge.wire import is_id
 from firetrial_kit import events
 from firetrial_kit.bus import Consumer, Received
-from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_kit.errors import Fault, FiretrialError, check
 
 
 class TrialHandlers:
@@ -39,13 +39,8 @@ class TrialHandlers:
 
     async def not_judged(self, message: Received, error: FiretrialError) -> None:
         """Announce that the run will not be judged; a message that names no run is only logged."""
-        try:
-            event = message.parse(events_pb2.TestFinished)
-        except FiretrialError as unreadable:
-            if unreadable.reason is not Reason.INVALID:
-                raise
-            event = events_pb2.TestFinished()
-        if not is_id(event.run_id):
+        event = message.parsed(events_pb2.TestFinished)
+        if event is None or not is_id(event.run_id):
             self._log.error("dropped", subject=message.subject, error=error.message)
             return
         await self._sealing.give_up(event.run_id, error.message)

@@ -11,7 +11,7 @@ from firetrial.runner.v1 import events_pb2
 from firetrial_kit import events
 from firetrial_kit.bus import Bus, Consumer, Received
 from firetrial_kit.clock import Clock
-from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_kit.errors import Fault, FiretrialError, check
 from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_runner.allowance import MOST
 from firetrial_runner.announce import SERVICE
@@ -59,13 +59,8 @@ class SealedTests:
 
     async def not_tested(self, message: Received, error: FiretrialError) -> None:
         """The test is over by infrastructure's failure."""
-        try:
-            event = message.parse(events_pb2.TestRequested)
-        except FiretrialError as unreadable:
-            if unreadable.reason is not Reason.INVALID:
-                raise
-            event = events_pb2.TestRequested()
-        if not is_id(event.run_id) or event.attempt < 1:
+        event = message.parsed(events_pb2.TestRequested)
+        if event is None or not is_id(event.run_id) or event.attempt < 1:
             self._log.error("message dropped", subject=message.subject, error=error.message)
             return
         await self._tell(event, await self._trials.give_up(_to_domain(event), error.message))
