@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO, cast
 
+BROKEN = (tarfile.TarError, EOFError, OSError, ValueError, RecursionError)
+"""What reading raises for what is no tar: tarfile follows headers that announce headers by calling itself."""
 _HEADER = 1024 * 1024  # bytes that a tar may make us read for the header of one member
 
 
@@ -16,7 +18,7 @@ _HEADER = 1024 * 1024  # bytes that a tar may make us read for the header of one
 def reading(file: IO[bytes]) -> Iterator[tarfile.TarFile]:
     """A tar or tar.gz in a seekable file; a header that asks for a read of gigabytes is a tarfile.ReadError.
 
-    tarfile follows headers that announce headers by calling itself: whoever reads expects RecursionError too.
+    Whoever reads expects BROKEN.
     """
     with ExitStack() as stack:
         packed = file.read(2) == b"\x1f\x8b"

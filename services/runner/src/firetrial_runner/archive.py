@@ -53,8 +53,7 @@ def unpack(archive: Path, into: Path, caps: Caps, go_on: Check = never) -> None:
         with _opened(archive) as tar:
             for member in tar:
                 _place(tar, member, into, go_on)
-    # tarfile follows headers that announce headers by calling itself.
-    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
+    except tars.BROKEN as error:
         raise invalid(
             "the archive", [Fault(archive.name, str(error), "must be a tar or tar.gz that is whole")]
         ) from error

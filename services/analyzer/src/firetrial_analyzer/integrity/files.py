@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
@@ -59,8 +58,7 @@ class Files:
                         return
                     if member.isreg() and self._takes(member.name, member.size):
                         yield from self._read(member.name, cast("IO[bytes]", opened.extractfile(member)))
-        # tarfile follows headers that announce headers by calling itself.
-        except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
+        except tars.BROKEN as error:
             self.left_out.append(f"the archive could not be read to its end: {error}"[:300])
 
     def _takes(self, name: str, size: int) -> bool:

@@ -45,8 +45,7 @@ def read(archive: IO[bytes]) -> HandedIn:
                     papers[rest] = text
                 elif folder == "code" and PurePosixPath(rest).suffix.lower() in _CODES:
                     found.code[name] = text
-    # tarfile follows headers that announce headers by calling itself.
-    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
+    except tars.BROKEN as error:
         found.left_out.append(f"the submission could not be read to its end: {error}"[:300])
     found.paper = "\n\n".join(papers[name] for name in sorted(papers, key=_place))[:MAX_PAPER]
     return found

@@ -104,8 +104,7 @@ def _files(artifacts: IO[bytes] | None, left_out: Counter[str]) -> Iterator[tupl
                     continue
                 room -= member.size
                 yield name, content.read(member.size)
-    # tarfile follows headers that announce headers by calling itself.
-    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError):
+    except tars.BROKEN:
         left_out["paper/ and code/, behind a damaged place of the archive"] += 1
 
 

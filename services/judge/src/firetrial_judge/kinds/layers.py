@@ -79,8 +79,7 @@ def _members(path: Path) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
                 if member.issparse() or not (member.isreg() or member.isdir()):
                     raise _wrong(f"{ascii(member.name)[:200]} is neither a file nor a directory")
                 yield member, tar
-    # tarfile follows headers that announce headers by calling itself.
-    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as error:
+    except tars.BROKEN as error:
         raise _wrong(f"it cannot be read: {error}") from error
 
 
