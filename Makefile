@@ -2,8 +2,8 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-DISTS := libs/protos libs/kit libs/client services/parser services/runner services/judge services/analyzer
-SOURCES := $(addsuffix /src,libs/kit libs/client $(filter services/%,$(DISTS)))
+DISTS := libs/protos libs/kit libs/client libs/operate services/parser services/runner services/judge services/analyzer
+SOURCES := $(addsuffix /src,libs/kit libs/client libs/operate $(filter services/%,$(DISTS)))
 
 .DEFAULT_GOAL := help
 

@@ -1,0 +1,1 @@
+"""Keeping a Firetrial running: `firetrial admin`, `firetrial doctor`, `firetrial webhooks`."""
