@@ -4,4 +4,6 @@ from __future__ import annotations
 
 import click
 
-commands: list[click.Command] = []
+from firetrial_operate.admin.cli import admin
+
+commands: list[click.Command] = [admin]

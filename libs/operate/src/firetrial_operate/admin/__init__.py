@@ -1,0 +1,1 @@
+"""`firetrial admin`: what an operator looks at, moves, rebuilds, deletes and keeps."""

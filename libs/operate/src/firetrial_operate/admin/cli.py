@@ -1,0 +1,46 @@
+"""The group `firetrial admin`: subcommands by name and help, loaded when they are run.
+
+To add one, name it in the table.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+# Name → where its click command is, and what help says of it.
+_COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+class Deferred(click.Command):
+    """A command that is known by name and help until it is run; `place` is module:attribute."""
+
+    def __init__(self, name: str, place: str, short_help: str) -> None:
+        super().__init__(name, short_help=short_help)
+        self._place = place
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        module, _, attribute = self._place.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command.make_context(*args, **extra)
+
+
+class _Admin(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        found = _COMMANDS.get(cmd_name)
+        return Deferred(cmd_name, *found) if found else None
+
+
+@click.group(cls=_Admin)
+def admin() -> None:
+    """Look after a Firetrial: what waits, what failed, what is kept and what goes.
+
+    Reaches the broker and the objects by FIRETRIAL_NATS_URL, FIRETRIAL_OBJECTS_URL and their credentials, else
+    those of `firetrial up` on this machine. What destroys asks first (or takes --yes), and shows what it would
+    do with --dry-run.
+    """
