@@ -41,7 +41,7 @@ def test_connections_are_shared_out_among_slots() -> None:
 def test_every_bad_variable_at_once() -> None:
     environ = {
         "FIRETRIAL_RUNNER_POOL": "GPU pool",
-        "FIRETRIAL_SLOTS": "0",
+        "FIRETRIAL_SLOTS": "257",
         "FIRETRIAL_RUNNER_SANDBOX": "vm",
         "FIRETRIAL_RUNNER_NETWORK": "open, a b",
     }
@@ -49,3 +49,14 @@ def test_every_bad_variable_at_once() -> None:
         RunnerSettings.from_env(environ, "runner")
     for name in environ:
         assert name in str(caught.value)
+
+
+async def test_a_runner_that_takes_nothing_needs_no_sandbox_and_sets_no_bounds() -> None:
+    front = {"FIRETRIAL_RUNNER_SLOTS": "0", "FIRETRIAL_RUNNER_TESTS": "0"}
+    settings = RunnerSettings.from_env({**front, "FIRETRIAL_RUNNER_SANDBOX": "docker"}, "runner")
+    sandbox = await settings.open_sandbox()
+    assert (sandbox.name, await sandbox.leftovers(), await sandbox.reap({"any"})) == ("none", [], [])
+    assert settings.most().memory_bytes > 2**45
+    assert settings.flow() == RunnerSettings.from_env({"FIRETRIAL_SLOTS": "1"}, "runner").flow()
+    tests_only = RunnerSettings.from_env({"FIRETRIAL_RUNNER_SLOTS": "0"}, "runner")
+    assert tests_only.takes

@@ -27,6 +27,12 @@ def finished(world: World) -> list[run_pb2.Run]:
     return [events_pb2.RunFinished.FromString(data).run for data in world.facts("run_finished")]
 
 
+async def test_a_runner_without_slots_follows_events_and_takes_no_runs(world: World) -> None:
+    with_slots, without = world.handlers.consumers("default", 2), world.handlers.consumers("default", 0)
+    assert [consumer.name for consumer in with_slots[1:]] == [consumer.name for consumer in without]
+    assert with_slots[0].name == "runner-default"
+
+
 async def test_a_run_from_request_to_conclusion(world: World) -> None:
     (run,) = await world.submit("conclude")
     assert await world.deliver() == ["done"]

@@ -28,6 +28,7 @@ from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.records import Books
 from firetrial_runner.sandbox import Sandbox, named
+from firetrial_runner.sandbox.absent import AbsentSandbox
 
 _OWN_FILES = 256
 """Open files that are for the runner itself."""
@@ -36,9 +37,10 @@ _LEAST = 16
 
 
 class RunnerSettings(Settings):
-    # The pool whose runs this runner takes, and how many at a time.
+    # The pool whose runs this runner takes, and how many at a time. One that takes none, and no tests, needs no
+    # sandbox: it answers calls and follows events while others come and go, and speaks for none.
     pool: str = Field(default="default", pattern=r"^[a-z0-9-]{1,32}$")
-    slots: int = Field(default=2, ge=1, le=256)
+    slots: int = Field(default=2, ge=0, le=256)
     # Workspaces of runs; each goes when its run is over.
     work_dir: Path = Path(".firetrial/work")
     # "auto" is bubblewrap where it works, else Docker. "host" is no sandbox and needs unsafe_host too.
@@ -81,6 +83,11 @@ class RunnerSettings(Settings):
         Most.told(value)
         return value
 
+    @property
+    def takes(self) -> bool:
+        """Whether anything runs here."""
+        return bool(self.slots or self.tests)
+
     def shelf(self) -> Shelf:
         """Where agent programs are."""
         told = (name.strip() for name in self.programs_in_image.split(","))
@@ -88,6 +95,8 @@ class RunnerSettings(Settings):
 
     async def open_sandbox(self) -> Sandbox:
         """What runs are kept in. Raises SandboxError."""
+        if not self.takes:
+            return AbsentSandbox()
         return await named(
             self.sandbox,
             docker_host=self.docker_host,
@@ -106,7 +115,7 @@ class RunnerSettings(Settings):
 
     def flow(self) -> Flow:
         """Of one run's connections to the gateway, so that all runs together find open files for them."""
-        share = (open_files() - _OWN_FILES) // self.slots - 2 * egress.FLOW.at_once
+        share = (open_files() - _OWN_FILES) // max(1, self.slots) - 2 * egress.FLOW.at_once
         return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share)))
 
     def needs(
@@ -118,15 +127,18 @@ class RunnerSettings(Settings):
         environments = self.environments.absolute() if self.environments else None
         images = tuple(filter(None, map(str.strip, self.agent_images.split(","))))
         images = images if sandbox.name == "docker" else ()
-        return Needs(self.pool, self.shelf(), doors, data, ways, gpus, environments, images)
+        pool = self.pool if self.slots else ""
+        return Needs(pool, self.shelf(), doors, data, ways, gpus, environments, images)
 
     def most(self) -> Allowance:
-        """What a run may be given at most."""
-        pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+        """What a run may be given at most. Where nothing runs, this machine sets no bound."""
+        memory, cpus = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), os.cpu_count() or 1
+        if not self.takes:
+            memory, cpus = 2**50, 2**16
         return Allowance(
             wall_s=self.max_wall_s,
-            memory_bytes=self.max_memory_bytes or pages * page,
-            cpus=self.max_cpus or float(os.cpu_count() or 1),
+            memory_bytes=self.max_memory_bytes or memory,
+            cpus=self.max_cpus or float(cpus),
             processes=MOST.processes,
             output_bytes=MOST.output_bytes,
             disk_bytes=self.max_disk_bytes,

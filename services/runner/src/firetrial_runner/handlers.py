@@ -46,15 +46,16 @@ class Handlers:
         self._log = log
 
     def consumers(self, pool: str, slots: int) -> list[Consumer]:
-        """The durable consumers; `slots` runs of the pool are in hand at the same time."""
+        """The durable consumers; `slots` runs of the pool are in hand at the same time. 0: none is taken."""
         created, judged, unjudged = (
             subject("parser", "task_created"),
             subject("judge", "run_judged"),
             subject("judge", "run_judge_failed"),
         )
         work = (work_subject("run", pool),)
+        takes = Consumer(f"runner-{pool}", WORK, work, self.work, self.work_failed, concurrency=slots)
         return [
-            Consumer(f"runner-{pool}", WORK, work, self.work, self.work_failed, concurrency=slots),
+            *([takes] if slots else []),
             Consumer("runner-task_created", EVENTS, (created,), self.task_created, self.task_refused),
             Consumer("runner-run_judged", EVENTS, (judged,), self.run_judged, self.dropped, concurrency=8),
             Consumer(

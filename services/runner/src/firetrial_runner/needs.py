@@ -26,7 +26,8 @@ DATA = "/data"
 class Needs:
     """A runner of `pool` has these programs, ways to models and outside, data, and GPUs.
 
-    `images` are patterns of those that agents may name here. It cannot speak for another pool.
+    `images` are patterns of those that agents may name here. It cannot speak for another pool,
+    nor for any where `pool` is empty.
     """
 
     pool: str
