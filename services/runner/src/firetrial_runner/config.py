@@ -37,8 +37,8 @@ _LEAST = 16
 
 
 class RunnerSettings(Settings):
-    # The pool whose runs this runner takes, and how many at a time. One that takes none, and no tests, needs no
-    # sandbox: it answers calls and follows events while others come and go, and speaks for none.
+    # The pool whose runs this runner takes, and how many at a time. One that takes none, and no tests, needs
+    # no sandbox: it answers calls and follows events while others come and go, and speaks for none.
     pool: str = Field(default="default", pattern=r"^[a-z0-9-]{1,32}$")
     slots: int = Field(default=2, ge=0, le=256)
     # Workspaces of runs; each goes when its run is over.
