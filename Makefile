@@ -107,6 +107,9 @@ bench-report: .venv/.dev  ## report on 100,000 judged runs: time, memory, an upd
 chaos: .venv/.dev  ## 1,000 runs while runners, agents and sandboxes are killed: each ends once, nothing is left or paid twice
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_chaos.py -s
 
+scaling: .venv/.dev  ## runners 0 → 4 → 1 → 0 → 4 → 0 under 200 runs; what 1, 2 and 8 of them do in a second
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_scaling.py -s
+
 LOCAL_MODEL := $(BIN)/python tools/local_model.py
 PAIRS ?= tests/unit/judge/data/findings_held_out.jsonl
 local-judge: .venv/.run  ## opt-in: a small model judges labelled pairs (PAIRS=…; fetches 1.1 GB once, builds 10 min, 1 s a pair)
