@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from firetrial_kit.settings import CommonSettings, SettingsError, is_loopback
@@ -75,3 +77,34 @@ def test_beyond_the_loopback_only_with_tls() -> None:
 )
 def test_what_is_loopback(address: str, loopback: bool) -> None:
     assert is_loopback(address) is loopback
+
+
+def test_a_secret_may_lie_in_a_file_of_the_service_or_of_all(tmp_path: Path) -> None:
+    (tmp_path / "all").write_text("common\n")
+    (tmp_path / "mine").write_text("own\n")
+    environ = {
+        **GOOD,
+        "FIRETRIAL_NATS_PASSWORD_FILE": str(tmp_path / "all"),
+        "FIRETRIAL_RUNNER_NATS_PASSWORD_FILE": str(tmp_path / "mine"),
+    }
+    found = {
+        name: CommonSettings.from_env(environ, name).nats_password.get_secret_value()
+        for name in ("runner", "judge")
+    }
+    assert found == {"runner": "own", "judge": "common"}
+
+
+def test_what_is_no_secret_is_read_from_no_file(tmp_path: Path) -> None:
+    (tmp_path / "level").write_text("debug")
+    environ = {**GOOD, "FIRETRIAL_LOG_LEVEL_FILE": str(tmp_path / "level")}
+    assert CommonSettings.from_env(environ).log_level == "info"
+
+
+def test_a_file_that_is_missing_is_told_with_all_else_that_is_wrong(tmp_path: Path) -> None:
+    environ = {**GOOD, "FIRETRIAL_S3_SECRET_KEY_FILE": str(tmp_path / "gone"), "FIRETRIAL_DRAIN": "soon"}
+    with pytest.raises(SettingsError) as caught:
+        CommonSettings.from_env(environ)
+    assert [problem.partition(":")[0] for problem in caught.value.problems] == [
+        "FIRETRIAL_S3_SECRET_KEY_FILE",
+        "FIRETRIAL_DRAIN",
+    ]

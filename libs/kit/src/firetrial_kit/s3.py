@@ -37,7 +37,10 @@ _REFUSED = {"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllA
 
 
 class S3Objects:
-    """Objects in an S3-compatible store at `url` (http or https, host and port)."""
+    """Objects in an S3-compatible store at `url` (http or https, host and port).
+
+    `ca` is a PEM file of who signed its certificate, where the machine's own authorities did not.
+    """
 
     def __init__(
         self,
@@ -48,6 +51,7 @@ class S3Objects:
         region: str = "us-east-1",
         bucket_prefix: str = "",
         timeout: float = 30.0,
+        ca: Path | None = None,
     ) -> None:
         parts = urlsplit(url)
         # The client's own pool would wait five minutes on a store that does not answer.
@@ -55,6 +59,8 @@ class S3Objects:
             timeout=urllib3.Timeout(connect=5, read=timeout),
             retries=urllib3.Retry(total=2, backoff_factor=0.2, status_forcelist=(502, 503, 504)),
             maxsize=16,
+            cert_reqs="CERT_REQUIRED",
+            ca_certs=str(ca) if ca else None,
         )
         self._client = minio.Minio(
             parts.netloc,

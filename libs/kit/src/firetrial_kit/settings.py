@@ -1,7 +1,8 @@
 """Settings from the environment, checked in one go.
 
 A service reads `FIRETRIAL_<SERVICE>_<FIELD>` and, where that is unset, `FIRETRIAL_<FIELD>`,
-so that four services in one process can share most settings and differ in their credentials.
+so that four services in one process can share most settings and differ in their credentials. A secret can lie
+in a file instead, which `<its variable>_FILE` names: so it is in no environment, and in no list of processes.
 """
 
 from __future__ import annotations
@@ -50,15 +51,37 @@ class Settings(BaseModel):
         prefixes.append("FIRETRIAL_")
         names = {field: _name(environ, prefixes, field) for field in cls.model_fields}
         values = {field: environ[name] for field, name in names.items() if environ.get(name)}
+        secrets = {field for field, info in cls.model_fields.items() if info.annotation is SecretStr}
+        files = {field: environ.get(names[field] + _FILE) for field in secrets - values.keys()}
+        told, problems = _read({names[field] + _FILE: path for field, path in files.items() if path})
+        values |= {field: told[name] for field in files if (name := names[field] + _FILE) in told}
         try:
-            return cls.model_validate(values)
+            found = cls.model_validate(values)
         except ValidationError as error:
-            raise SettingsError([_explain(names, fault) for fault in error.errors()]) from None
+            raise SettingsError(problems + [_explain(names, fault) for fault in error.errors()]) from None
+        if problems:
+            raise SettingsError(problems)
+        return found
+
+
+_FILE = "_FILE"
 
 
 def _name(environ: Mapping[str, str], prefixes: list[str], field: str) -> str:
     candidates = [prefix + field.upper() for prefix in prefixes]
-    return next((name for name in candidates if environ.get(name)), candidates[-1])
+    told = (name for name in candidates if environ.get(name) or environ.get(name + _FILE))
+    return next(told, candidates[-1])
+
+
+def _read(files: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """What the files hold, by the variables that name them, and what is wrong with the others."""
+    told, problems = {}, []
+    for name, path in files.items():
+        try:
+            told[name] = Path(path).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            problems.append(f"{name}: {error}")
+    return told, problems
 
 
 def _explain(names: Mapping[str, str], fault: Mapping[str, object]) -> str:
@@ -96,6 +119,9 @@ class CommonSettings(Settings):
     nats_url: str = "nats://127.0.0.1:4222"
     nats_user: str = ""
     nats_password: SecretStr = SecretStr("")
+    # By whose signature the broker and the object store are known (PEM). Unset: by the machine's authorities.
+    nats_tls_ca: Path | None = None
+    objects_tls_ca: Path | None = None
     # file:///absolute/path, http://host:port or https://host:port of an S3-compatible store
     objects_url: str = ""
     s3_access_key: str = ""
