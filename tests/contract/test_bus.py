@@ -6,16 +6,18 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 import structlog
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from firetrial_kit import events
+from firetrial_kit import events, trace
 from firetrial_kit.bus import Bus, Consumer, Outgoing, Received
+from firetrial_kit.dead import DEAD, HEADER, Letter, read
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.jetstream import JetStreamBus, connect
-from firetrial_kit.testing import InMemoryBus, ManualClock
+from firetrial_kit.testing import InMemoryBus
 
 
 @pytest.fixture(params=["memory", pytest.param("jetstream", marks=pytest.mark.needs("nats-server"))])
@@ -65,7 +67,14 @@ class Taker:
 
 
 def outgoing(fact: str, key: str) -> Outgoing:
-    return events.fact("tests", fact, key, Timestamp(seconds=1), clock=ManualClock())
+    headers = {
+        "ce-specversion": "1.0",
+        "ce-type": Timestamp.DESCRIPTOR.full_name,
+        "ce-subject": key,
+        "traceparent": trace.current(),
+    }
+    data = Timestamp(seconds=1).SerializeToString()
+    return Outgoing(events.subject("tests", fact, key), data, f"{key}:{fact}:1", headers)
 
 
 @asynccontextmanager
@@ -252,3 +261,51 @@ async def test_a_body_does_not_travel(bus: Bus, fact: str) -> None:
     with pytest.raises(FiretrialError, match="send a reference") as fault:
         await bus.publish(Outgoing(events.subject("tests", fact, "a"), b"x" * 70_000, "a"))
     assert fault.value.reason is Reason.TOO_LARGE
+
+
+async def letters(bus: Bus, consumer: Consumer) -> list[Letter]:
+    """What is kept of the messages that `consumer` gave up."""
+    if isinstance(bus, InMemoryBus):
+        return [found for found in bus.dead if found.consumer == consumer.name]
+    assert isinstance(bus, JetStreamBus)
+    pull = await bus._js.pull_subscribe(f"ft.dead.{consumer.name}", stream=DEAD)
+    try:
+        return [read(m.headers or {}, m.data) for m in await pull.fetch(10, timeout=0.3)]
+    except TimeoutError:
+        return []
+    finally:
+        await pull.unsubscribe()
+
+
+async def test_what_is_given_up_is_kept_as_it_came(bus: Bus, fact: str) -> None:
+    async def does(message: Received) -> None:
+        raise FiretrialError(Reason.INVALID, "not one\nof ours \udcff")
+
+    taker = Taker(fact, does)
+    sent = outgoing(fact, "hostile")
+    sent = replace(sent, data=b"\xff\x00\r\nNATS/1.0", headers={**sent.headers, HEADER: "forged"})
+    await bus.publish(sent)
+    async with consuming(bus, taker.consumer()):
+        await until(lambda: bool(taker.failed))
+    (found,) = await letters(bus, taker.consumer())
+    assert (found.subject, found.data, found.whole) == (sent.subject, sent.data, True)
+    assert {**sent.headers, "Nats-Msg-Id": sent.message_id} == found.headers
+    assert (found.reason, found.error, found.deliveries) == ("INVALID", "not one\nof ours \udcff", 1)
+
+
+async def test_a_message_whose_failure_is_told_late_is_kept_once(bus: Bus, fact: str) -> None:
+    async def does(_: Received) -> None:
+        raise FiretrialError(Reason.INVALID, "no")
+
+    class Reluctant(Taker):
+        async def fail(self, message: Received, error: FiretrialError) -> None:
+            await super().fail(message, error)
+            if len(self.failed) < 3:
+                raise RuntimeError("not yet")
+
+    taker = Reluctant(fact, does)
+    await bus.publish(outgoing(fact, "k"))
+    async with consuming(bus, taker.consumer()):
+        await until(lambda: len(taker.failed) == 3)
+    (found,) = await letters(bus, taker.consumer())
+    assert found.deliveries == 1

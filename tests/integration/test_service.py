@@ -25,8 +25,8 @@ from grpc_status import rpc_status
 
 from firetrial.judge.v1 import judge_service_pb2, judge_service_pb2_grpc
 from firetrial_kit import events
+from firetrial_kit.bus import Outgoing
 from firetrial_kit.jetstream import JetStreamBus, connect
-from firetrial_kit.testing import ManualClock
 from support import servers
 
 pytestmark = pytest.mark.needs("nats-server")
@@ -148,8 +148,8 @@ async def test_an_error_says_reason_and_field_and_a_bug_says_nothing_inside(fram
 async def test_sigterm_ends_what_is_in_hand_and_exits_0(frame: Frame, nats_url: str) -> None:
     client = await connect(nats_url, name="test")
     bus = JetStreamBus(client, structlog.get_logger())
-    payload = judge_service_pb2.ScoreTextRequest()
-    await bus.publish(events.fact("frame", "ping", str(frame.process.pid), payload, clock=ManualClock()))
+    key = str(frame.process.pid)
+    await bus.publish(Outgoing(events.subject("frame", "ping", key), b"", f"{key}:ping:1"))
     begun = frame.mark.with_name("mark.begun")
     async with asyncio.timeout(10):
         while not begun.exists():

@@ -160,7 +160,7 @@ class Trial:
         event = judge_events.RunJudged(
             run=self.run, slip=slip(2), judgement_id="j-1", judgement=_ref(self._judgement)
         )
-        return await self.bench.tell("judge", "run_judged", self.run.id, event)
+        return await self.bench.tell("judge", self.run.id, event)
 
     @property
     def fact(self) -> str:

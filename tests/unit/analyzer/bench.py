@@ -71,9 +71,9 @@ class Bench:
     def consumer(self, fact: str) -> Consumer:
         return self.consumers[f"analyzer-{fact}"]
 
-    async def tell(self, service: str, fact: str, key: str, payload: Message) -> Outgoing:
+    async def tell(self, service: str, key: str, payload: Message) -> Outgoing:
         """Another service publishes; returns what it sent."""
-        message = events.fact(service, fact, key, payload, clock=self.clock)
+        message = events.fact(service, key, payload, clock=self.clock)
         await self.bus.publish(message)
         return message
 
@@ -93,7 +93,7 @@ class Bench:
     ) -> Outgoing:
         run.outcome = outcome
         event = runner_events.RunFinished(run=run, slip=slip(expected))
-        return await self.tell("runner", "run_finished", run.id, event)
+        return await self.tell("runner", run.id, event)
 
     async def judged(
         self,
@@ -109,7 +109,7 @@ class Bench:
         event = judge_events.RunJudged(
             run=run, slip=slip(expected), judgement_id=name, judgement=ref, scores=scores
         )
-        return await self.tell("judge", "run_judged", f"{run.id}.{name}", event)
+        return await self.tell("judge", f"{run.id}.{name}", event)
 
     async def put_judgement(
         self,

@@ -75,7 +75,7 @@ async def judged(bench: Bench, run_id: str, agent: str, task: str, f1: float) ->
     event = judge_events.RunJudged(run=run, judgement_id=judgement.id, scores=scores)
     event.slip.CopyFrom(plan_pb2.Slip(experiment_id="e-1", expected_runs=6, plan=plan))
     event.judgement.CopyFrom(artifact_pb2.ArtifactRef(uri=ref.uri, sha256=ref.sha256, size=ref.size))
-    await bench.tell("judge", "run_judged", run_id, event)
+    await bench.tell("judge", run_id, event)
 
 
 async def whole(answers: AsyncIterator[Any]) -> bytes:

@@ -84,7 +84,7 @@ async def test_a_superseded_attempt_that_comes_late_enters_the_report(bench: Ben
 
 async def test_a_failed_judge_ends_the_slot_uncounted(bench: Bench) -> None:
     event = judge_events.RunJudgeFailed(run=run(), slip=slip(1), reason="no ground truth")
-    await bench.tell("judge", "run_judge_failed", run().id, event)
+    await bench.tell("judge", run().id, event)
     await bench.deliver("run_judge_failed")
     item = await bench.archive.analysis(run().id)
     assert (item.run.outcome, item.run.reason) == (Outcome.JUDGE_FAILED, "no ground truth")
@@ -269,7 +269,7 @@ async def test_a_poison_message_ends_in_a_failed_analysis_and_the_run_still_coun
 async def test_the_judgement_of_another_run_is_not_taken_for_this_one(bench: Bench) -> None:
     ref = await bench.put_judgement("j-1", run(2), judgement_pb2.Scores())
     event = judge_events.RunJudged(run=run(1), slip=slip(1), judgement_id="j-1", judgement=ref)
-    await bench.tell("judge", "run_judged", run(1).id, event)
+    await bench.tell("judge", run(1).id, event)
     assert await bench.deliver("run_judged") == ["failed"]
     assert (await bench.archive.analysis(run(1).id)).judgement is None
 
@@ -333,21 +333,21 @@ async def test_a_run_outside_any_experiment_is_analysed_without_a_report(bench: 
 
 async def test_a_paper_that_cannot_be_parsed_ends_its_experiment(bench: Bench) -> None:
     event = parser_events.PaperParseFailed(paper_id="p", reason="it is encrypted", experiment_id=EXPERIMENT)
-    await bench.tell("parser", "paper_parse_failed", "p", event)
+    await bench.tell("parser", "p", event)
     assert await bench.deliver("paper_parse_failed") == ["done"]
     report = told(bench.facts("experiment_reported")[0]).report
     assert report.failure == "the paper could not be parsed: it is encrypted"
 
 
 async def test_a_paper_without_a_plan_has_no_experiment(bench: Bench) -> None:
-    await bench.tell("parser", "paper_parse_failed", "p", parser_events.PaperParseFailed(paper_id="p"))
+    await bench.tell("parser", "p", parser_events.PaperParseFailed(paper_id="p"))
     assert await bench.deliver("paper_parse_failed") == ["done"]
     assert not bench.facts("experiment_reported")
 
 
 async def test_an_experiment_that_came_to_nothing_says_why(bench: Bench) -> None:
     event = runner_events.ExperimentFailed(experiment_id=EXPERIMENT, reason="there is no agent 'x'")
-    await bench.tell("runner", "experiment_failed", EXPERIMENT, event)
+    await bench.tell("runner", EXPERIMENT, event)
     await bench.deliver("experiment_failed")
     assert told(bench.facts("experiment_reported")[0]).report.failure == "there is no agent 'x'"
     with pytest.raises(FiretrialError, match="no agent 'x'") as error:

@@ -38,17 +38,17 @@ async def test_every_stage_is_heard_as_it_happens(bench: Bench) -> None:
     first = await later(answers)
     assert (first.fact, first.ended_runs, first.complete) == ("", 0, False)
     parsed = parser_events.PaperParsed(paper_id="p", experiment_id=EXPERIMENT)
-    await bench.tell("parser", "paper_parsed", "p", parsed)
+    await bench.tell("parser", "p", parsed)
     created = parser_events.TaskCreated(task_id="t")
     created.slip.experiment_id = EXPERIMENT
-    await bench.tell("parser", "task_created", "t", created)
+    await bench.tell("parser", "t", created)
     other = runner_events.RunStarted()
     other.run.experiment_id = "e-other"
-    await bench.tell("runner", "run_started", "r-x", other)
+    await bench.tell("runner", "r-x", other)
     judged = judge_events.RunJudged()
     judged.run.experiment_id = EXPERIMENT
     judged.scores.f1 = 0.5
-    await bench.tell("judge", "run_judged", "r-1", judged)
+    await bench.tell("judge", "r-1", judged)
     heard = [await later(answers) for _ in range(3)]
     assert [(one.service, one.fact, one.key) for one in heard] == [
         ("parser", "paper_parsed", "p"), ("parser", "task_created", "t"), ("judge", "run_judged", "r-1"),
@@ -85,7 +85,7 @@ async def test_what_is_no_event_is_passed_over(bench: Bench) -> None:
     )
     await bench.bus.publish(Outgoing("ft.evt.x.v1.new_fact.y", b"", "2", {"ce-type": "firetrial.x.v1.New"}))
     failed = runner_events.ExperimentFailed(experiment_id=EXPERIMENT, reason="no such agent")
-    await bench.tell("runner", "experiment_failed", EXPERIMENT, failed)
+    await bench.tell("runner", EXPERIMENT, failed)
     assert (await later(answers)).detail == "no such agent"
 
 

@@ -154,7 +154,7 @@ class World:
         """The runner's word that a run is over."""
         slip = plan_pb2.Slip(experiment_id="e-1", expected_runs=3, plan=plan_pb2.Plan(judge=judge))
         event = events_pb2.RunFinished(run=run, slip=slip)
-        await self.bus.publish(events.fact("runner", "run_finished", run.id, event, clock=self.clock))
+        await self.bus.publish(events.fact("runner", run.id, event, clock=self.clock))
 
     async def deliver(self) -> list[str]:
         """Let the judge handle what is due."""

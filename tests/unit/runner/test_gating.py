@@ -34,7 +34,7 @@ async def mark(world: World, id_: str, agent: str = "", task: str = "") -> None:
 async def tell(world: World, fact: str, payload: Message, attempt: int = 1) -> str:
     """Tell the runner a fact of the parser; how it was settled."""
     consumer = world.consumer(f"runner-{fact}")
-    await world.bus.publish(events.fact("parser", fact, "q-1", payload, clock=world.clock, attempt=attempt))
+    await world.bus.publish(events.fact("parser", "q-1", payload, clock=world.clock, attempt=attempt))
     return (await world.bus.deliver(consumer))[-1]
 
 
@@ -189,7 +189,7 @@ async def test_a_task_that_comes_by_event_fails_its_experiment_with_the_reason(w
     plan = plan_pb2.Plan(agents=[await world.agent("conclude")], repeats=1, gate=plan_pb2.Gate())
     slip = plan_pb2.Slip(experiment_id="e-1", expected_runs=1, plan=plan)
     event = events_pb2.TaskCreated(task_id=await world.task(), slip=slip)
-    await world.bus.publish(events.fact("parser", "task_created", "task-1", event, clock=world.clock))
+    await world.bus.publish(events.fact("parser", "task-1", event, clock=world.clock))
     assert await world.deliver("runner-task_created") == ["failed"]
     (told,) = world.facts("experiment_failed")
     assert b"must name a proposal" in told

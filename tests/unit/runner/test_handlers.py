@@ -343,11 +343,11 @@ async def test_judged_and_not_judged(world: World) -> None:
     runs = await world.submit("conclude", repeats=2)
     assert await world.deliver() == ["done", "done"]
     first, second = [await world.run(run.id) for run in runs]
-    for name, payload in (
-        ("run_judged", judge_events.RunJudged(run=run_to_wire(first))),
-        ("run_judge_failed", judge_events.RunJudgeFailed(run=run_to_wire(second), reason="no ground truth")),
+    for payload in (
+        judge_events.RunJudged(run=run_to_wire(first)),
+        judge_events.RunJudgeFailed(run=run_to_wire(second), reason="no ground truth"),
     ):
-        await world.bus.publish(events.fact("judge", name, payload.run.id, payload, clock=ManualClock()))
+        await world.bus.publish(events.fact("judge", payload.run.id, payload, clock=ManualClock()))
     assert await world.deliver("runner-run_judged") == ["done"]
     assert await world.deliver("runner-run_judge_failed") == ["done"]
     first, second = await world.run(first.id), await world.run(second.id)
@@ -366,7 +366,7 @@ async def created(world: World, task: str, agents: list[str], repeats: int = 1) 
     plan = plan_pb2.Plan(agents=agents, repeats=repeats)
     slip = plan_pb2.Slip(experiment_id="e-1", expected_runs=2 * len(agents) * repeats, plan=plan)
     payload = parser_events.TaskCreated(task_id=task, slip=slip)
-    await world.bus.publish(events.fact("parser", "task_created", task, payload, clock=world.clock))
+    await world.bus.publish(events.fact("parser", task, payload, clock=world.clock))
 
 
 async def test_tasks_gather_in_their_experiment(world: World) -> None:
@@ -387,7 +387,7 @@ async def test_tasks_gather_in_their_experiment(world: World) -> None:
 
 async def test_a_task_that_is_only_to_be_kept(world: World) -> None:
     payload = parser_events.TaskCreated(task_id="task-1")
-    await world.bus.publish(events.fact("parser", "task_created", "task-1", payload, clock=world.clock))
+    await world.bus.publish(events.fact("parser", "task-1", payload, clock=world.clock))
     assert await world.deliver("runner-task_created") == ["done"]
     assert await world.books.experiments.ids() == []
 
@@ -410,7 +410,7 @@ async def test_a_run_from_an_outside_scheduler(world: World) -> None:
     run = run_pb2.Run(id="mine-1", task_id=await world.task(), agent_id=agent, repeat=1, attempt=1)
     run.state = run_pb2.RUN_STATE_QUEUED
     payload = events_pb2.RunRequested(run=run)
-    await world.bus.publish(events.work("runner", "run", "default", "mine-1", payload, clock=world.clock))
+    await world.bus.publish(events.work("runner", "default", "mine-1", payload, clock=world.clock))
     assert await world.deliver() == ["done"]
     assert (await world.run("mine-1")).state is RunState.CONCLUDED
 
@@ -418,7 +418,7 @@ async def test_a_run_from_an_outside_scheduler(world: World) -> None:
 async def test_a_bad_run_from_outside_goes_back(world: World) -> None:
     run = run_pb2.Run(id="mine-2", task_id="no such/task", repeat=0, attempt=1)
     payload = events_pb2.RunRequested(run=run)
-    await world.bus.publish(events.work("runner", "run", "default", "mine-2", payload, clock=world.clock))
+    await world.bus.publish(events.work("runner", "default", "mine-2", payload, clock=world.clock))
     assert await world.deliver() == ["failed"]
     (told,) = finished(world)
     assert (told.id, told.outcome) == ("mine-2", run_pb2.OUTCOME_INFRA_FAILED)

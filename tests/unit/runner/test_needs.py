@@ -172,7 +172,7 @@ async def test_a_task_that_comes_later_fails_its_experiment_and_says_what_is_mis
     slip.plan.agents.append(await register(world, ""))
     slip.plan.repeats = 1
     payload = TaskCreated(task_id=await world.task(sources=SOURCES), slip=slip)
-    await world.bus.publish(events.fact("parser", "task_created", "task-1", payload, clock=world.clock))
+    await world.bus.publish(events.fact("parser", "task-1", payload, clock=world.clock))
     assert await world.deliver("runner-task_created") == ["failed"]
     failure = (await world.books.experiments.get("e-1")).failure
     assert "huggingface/openai/gsm8k" in failure

@@ -1,6 +1,7 @@
-"""The names of facts: subjects, message ids and CloudEvents headers, each built in one place.
+"""The names of facts and work: subjects, message ids and CloudEvents headers, each built in one place.
 
-Headers follow the CloudEvents 1.0 NATS binding in binary mode.
+What a message is called and who may publish it stands in its contract, as the options `fact` and `work` of
+`firetrial.event.v1`; nothing else can be published. Headers follow the CloudEvents 1.0 NATS binding in binary mode.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 
 from google.protobuf.message import Message
 
+from firetrial.event.v1 import event_pb2
 from firetrial_kit import trace
 from firetrial_kit.bus import Outgoing
 from firetrial_kit.clock import Clock
@@ -16,6 +18,8 @@ from firetrial_kit.clock import Clock
 EVENTS = "FT_EVT"
 WORK = "FT_WORK"
 STREAMS = {EVENTS: "ft.evt.>", WORK: "ft.work.>"}
+ANY = "*"
+"""Among the services of a declaration: each of them."""
 
 
 def subject(service: str, fact: str, key: str = "*") -> str:
@@ -33,19 +37,36 @@ def token(key: str) -> str:
     return key if key == "*" else re.sub(r"[^A-Za-z0-9_@=-]", "_", key)
 
 
-def fact(service: str, name: str, key: str, payload: Message, *, clock: Clock, attempt: int = 1) -> Outgoing:
-    """The fact `name` about the resource `key`, ready to publish."""
-    return _outgoing(
-        subject(service, name, key), f"{key}:{name}:{attempt}", service, key, payload, clock=clock
-    )
+def fact(service: str, key: str, payload: Message, *, clock: Clock, attempt: int = 1) -> Outgoing:
+    """The fact that `payload` is, about the resource `key`, ready to publish.
+
+    Raises ValueError where its contract does not say that `service` tells such a fact.
+    """
+    options = payload.DESCRIPTOR.GetOptions().Extensions
+    declared = options[event_pb2.fact]
+    _declared(payload, service, declared.name, declared)
+    message_id = f"{key}:{declared.name}:{attempt}"
+    return _outgoing(subject(service, declared.name, key), message_id, service, key, payload, clock=clock)
 
 
-def work(
-    service: str, kind: str, pool: str, key: str, payload: Message, *, clock: Clock, attempt: int = 1
-) -> Outgoing:
-    """Work of one kind for `pool` about the resource `key`, ready to publish."""
-    message_id = f"{key}:work.{kind}:{attempt}"
-    return _outgoing(work_subject(kind, pool), message_id, service, key, payload, clock=clock)
+def work(service: str, pool: str, key: str, payload: Message, *, clock: Clock, attempt: int = 1) -> Outgoing:
+    """The work that `payload` is, for `pool` and about the resource `key`, ready to publish.
+
+    Raises ValueError where its contract does not say that `service` asks for such work.
+    """
+    options = payload.DESCRIPTOR.GetOptions().Extensions
+    declared = options[event_pb2.work]
+    _declared(payload, service, declared.kind, declared)
+    message_id = f"{key}:work.{declared.kind}:{attempt}"
+    return _outgoing(work_subject(declared.kind, pool), message_id, service, key, payload, clock=clock)
+
+
+def _declared(payload: Message, service: str, name: str, by: event_pb2.Fact | event_pb2.Work) -> None:
+    if not name or not {service, ANY} & {*by.services}:
+        raise ValueError(
+            f"{payload.DESCRIPTOR.full_name} cannot be published by {service}: its contract must declare it "
+            f"by an option of firetrial.event.v1 (it names {', '.join(by.services) or 'nobody'})"
+        )
 
 
 def _outgoing(

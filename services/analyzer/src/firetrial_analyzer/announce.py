@@ -22,11 +22,11 @@ class Announcer:
 
     async def run_analyzed(self, run: RunOutcome) -> None:
         payload = events_pb2.RunAnalyzed(run_id=run.run_id, experiment_id=run.experiment)
-        await self._tell_run("run_analyzed", run, payload)
+        await self._tell_run(run, payload)
 
     async def run_analysis_failed(self, run: RunOutcome, why: str) -> None:
         payload = events_pb2.RunAnalysisFailed(run_id=run.run_id, experiment_id=run.experiment, reason=why)
-        await self._tell_run("run_analysis_failed", run, payload)
+        await self._tell_run(run, payload)
 
     async def experiment_reported(self, record: ReportRecord) -> None:
         """Once for each set of runs that a report covers, and once for a failure."""
@@ -34,12 +34,10 @@ class Announcer:
         number = 0 if record.failure else record.renderings
         await self._bus.publish(
             fact(
-                "analyzer", "experiment_reported", record.experiment_id, payload,
+                "analyzer", record.experiment_id, payload,
                 clock=self._clock, attempt=number,
             )
         )  # fmt: skip
 
-    async def _tell_run(self, name: str, run: RunOutcome, payload: Message) -> None:
-        await self._bus.publish(
-            fact("analyzer", name, run.run_id, payload, clock=self._clock, attempt=run.attempt)
-        )
+    async def _tell_run(self, run: RunOutcome, payload: Message) -> None:
+        await self._bus.publish(fact("analyzer", run.run_id, payload, clock=self._clock, attempt=run.attempt))

@@ -92,9 +92,7 @@ class Judging:
         """Record and announce that a run will not be judged."""
         await self._set(JudgedRun(run.id, reason=reason))
         failed = events_pb2.RunJudgeFailed(run=run, slip=slip, reason=reason)
-        await self._bus.publish(
-            events.fact(SERVICE, "run_judge_failed", run.id, failed, clock=self._clock, attempt=run.attempt)
-        )
+        await self._bus.publish(events.fact(SERVICE, run.id, failed, clock=self._clock, attempt=run.attempt))
 
     async def texts(
         self, conclusion: str, truth: str, config: plan_pb2.JudgeConfig
@@ -193,9 +191,7 @@ class Judging:
             judgement=ref_to_wire(ref),
             scores=judgement.scores,
         )
-        await self._bus.publish(
-            events.fact(SERVICE, "run_judged", run.id, judged, clock=self._clock, attempt=run.attempt)
-        )
+        await self._bus.publish(events.fact(SERVICE, run.id, judged, clock=self._clock, attempt=run.attempt))
 
 
 def _check_usable(judgement: Judgement) -> None:

@@ -33,7 +33,7 @@ class Announcer:
             plan=plan,
             experiment_id=experiment,
         )
-        await self._tell("paper_submitted", record.id, fact, experiment, record.attempt)
+        await self._tell(record.id, fact, experiment, record.attempt)
 
     async def paper_parsed(self, record: PaperRecord, event: events_pb2.PaperSubmitted) -> None:
         """Document and tree are stored; the plan goes on as it came."""
@@ -46,20 +46,20 @@ class Announcer:
             plan=event.plan if event.HasField("plan") else None,
             experiment_id=event.experiment_id,
         )
-        await self._tell("paper_parsed", record.id, fact, event.experiment_id, record.attempt)
+        await self._tell(record.id, fact, event.experiment_id, record.attempt)
 
     async def paper_failed(self, paper_id: str, reason: str, experiment: str, attempt: int) -> None:
         """The paper gives no task, for `reason`."""
         fact = events_pb2.PaperParseFailed(paper_id=paper_id, reason=reason, experiment_id=experiment)
-        await self._tell("paper_parse_failed", paper_id, fact, experiment, attempt)
+        await self._tell(paper_id, fact, experiment, attempt)
 
     async def task_created(self, record: TaskRecord, slip: plan_pb2.Slip | None) -> None:
         """The task is stored; with a slip, its runs are wanted."""
         fact = events_pb2.TaskCreated(task_id=record.id, task=ref_to_wire(record.ref), slip=slip)
-        await self._tell("task_created", record.id, fact, slip.experiment_id if slip else "")
+        await self._tell(record.id, fact, slip.experiment_id if slip else "")
 
-    async def _tell(self, name: str, key: str, payload: Message, experiment: str, attempt: int = 1) -> None:
-        fact = events.fact(SERVICE, name, key, payload, clock=self._clock, attempt=attempt)
+    async def _tell(self, key: str, payload: Message, experiment: str, attempt: int = 1) -> None:
+        fact = events.fact(SERVICE, key, payload, clock=self._clock, attempt=attempt)
         # The same paper with another plan is another fact.
         message_id = f"{fact.message_id}:{experiment}"
         headers = {**fact.headers, "ce-id": message_id}

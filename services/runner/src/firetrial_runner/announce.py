@@ -29,30 +29,26 @@ class Announcer:
             return
         payload = events_pb2.RunRequested(run=run_to_wire(run), slip=slip_to_wire(record.slip))
         attempt, clock = run.attempt, self._clock
-        await self._bus.publish(
-            events.fact(SERVICE, "run_requested", run.id, payload, clock=clock, attempt=attempt)
-        )
-        await self._bus.publish(
-            events.work(SERVICE, "run", run.pool, run.id, payload, clock=clock, attempt=attempt)
-        )
+        await self._bus.publish(events.fact(SERVICE, run.id, payload, clock=clock, attempt=attempt))
+        await self._bus.publish(events.work(SERVICE, run.pool, run.id, payload, clock=clock, attempt=attempt))
 
     async def again(self, record: RunRecord) -> None:
         """The same work anew, for one whose message has come so often that it would count as failed."""
         run, now = record.run, self._clock.now()
         payload = events_pb2.RunRequested(run=run_to_wire(run), slip=slip_to_wire(record.slip))
-        work = events.work(SERVICE, "run", run.pool, run.id, payload, clock=self._clock, attempt=run.attempt)
+        work = events.work(SERVICE, run.pool, run.id, payload, clock=self._clock, attempt=run.attempt)
         await self._bus.publish(replace(work, message_id=f"{work.message_id}:{now.isoformat()}"))
 
     async def started(self, record: RunRecord) -> None:
         payload = events_pb2.RunStarted(run=run_to_wire(record.run), slip=slip_to_wire(record.slip))
-        await self._fact("run_started", record.run, payload)
+        await self._fact(record.run, payload)
 
     async def finished(self, record: RunRecord) -> None:
         """The agent's part is over. Nothing once the judge has spoken: that came after this."""
         run = record.run
         if run.is_over and run.outcome not in {Outcome.SCORED, Outcome.JUDGE_FAILED}:
             payload = events_pb2.RunFinished(run=run_to_wire(run), slip=slip_to_wire(record.slip))
-            await self._fact("run_finished", run, payload)
+            await self._fact(run, payload)
 
     async def refused(self, event: events_pb2.RunRequested, reason: str) -> None:
         """A run that was asked for from outside, and is none: it goes back as it came, with the reason."""
@@ -61,17 +57,13 @@ class Announcer:
         run.state, run.outcome = run_pb2.RUN_STATE_ENDED, run_pb2.OUTCOME_INFRA_FAILED
         run.reason = reason[:MAX_REASON]
         payload = events_pb2.RunFinished(run=run, slip=event.slip)
-        fact = events.fact(SERVICE, "run_finished", run.id, payload, clock=self._clock, attempt=run.attempt)
+        fact = events.fact(SERVICE, run.id, payload, clock=self._clock, attempt=run.attempt)
         await self._bus.publish(fact)
 
     async def experiment_failed(self, experiment_id: str, reason: str) -> None:
         payload = events_pb2.ExperimentFailed(experiment_id=experiment_id, reason=reason)
-        fact = events.fact(SERVICE, "experiment_failed", experiment_id, payload, clock=self._clock)
+        fact = events.fact(SERVICE, experiment_id, payload, clock=self._clock)
         await self._bus.publish(fact)
 
-    async def _fact(
-        self, name: str, run: Run, payload: events_pb2.RunStarted | events_pb2.RunFinished
-    ) -> None:
-        await self._bus.publish(
-            events.fact(SERVICE, name, run.id, payload, clock=self._clock, attempt=run.attempt)
-        )
+    async def _fact(self, run: Run, payload: events_pb2.RunStarted | events_pb2.RunFinished) -> None:
+        await self._bus.publish(events.fact(SERVICE, run.id, payload, clock=self._clock, attempt=run.attempt))

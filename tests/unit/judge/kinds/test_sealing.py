@@ -63,7 +63,7 @@ async def end(world: World, attempt: int = 1, results: bytes | None = RESULTS, *
         event.exit.MergeFrom(run_pb2.Exit(termination=run_pb2.TERMINATION_EXITED, code=0))
         if results is not None:
             event.results.CopyFrom(await put(world, "runs", f"runs/r-1/test/{attempt}/results.json", results))
-    fact = events.fact("runner", "test_finished", "r-1", event, clock=world.clock, attempt=attempt)
+    fact = events.fact("runner", "r-1", event, clock=world.clock, attempt=attempt)
     await world.bus.publish(fact)
 
 
@@ -160,7 +160,7 @@ async def test_what_an_earlier_attempt_says_late_does_not_count() -> None:
     await end(world, 1, infra_failure="lost")
     await hear(world)
     late = events_pb2.TestFinished(run_id="r-1", attempt=1)
-    await world.bus.publish(events.fact("runner", "test_finished", "r-1", late, clock=world.clock, attempt=9))
+    await world.bus.publish(events.fact("runner", "r-1", late, clock=world.clock, attempt=9))
     await hear(world)
     assert (judged(world), failed(world), len(asked(world))) == ([], [], 2)
 
@@ -184,7 +184,7 @@ async def test_a_test_that_the_agents_code_broke_is_a_0(
     event = events_pb2.TestFinished(run_id="r-1", attempt=1, exit=exit_)
     if results is not None:
         event.results.CopyFrom(await put(world, "runs", "runs/r-1/test/1/results.json", results))
-    await world.bus.publish(events.fact("runner", "test_finished", "r-1", event, clock=world.clock))
+    await world.bus.publish(events.fact("runner", "r-1", event, clock=world.clock))
     await hear(world)
     (told,) = judged(world)
     assert told.scores.score == 0.0

@@ -66,7 +66,7 @@ async def ask(world: World, *command: str, attempt: int = 1, **more: Any) -> Out
     event = events_pb2.TestRequested(
         run_id="r-1", files=ref, command=command, results_file="results.json", attempt=attempt, **more
     )
-    work = events.work("judge", "test", "default", "r-1", event, clock=world.clock, attempt=attempt)
+    work = events.work("judge", "default", "r-1", event, clock=world.clock, attempt=attempt)
     await world.bus.publish(work)
     return work
 
@@ -197,7 +197,7 @@ async def test_what_cannot_be_run_is_told_as_failed(tmp_path: Path, broken: dict
     ref = await put(world, "files", ("model.py", b"model"))
     fields = {"files": ref, "command": ["test"], "results_file": "results.json", **broken}
     event = events_pb2.TestRequested(run_id="r-1", attempt=1, **fields)
-    await world.bus.publish(events.work("judge", "test", "default", "r-1", event, clock=world.clock))
+    await world.bus.publish(events.work("judge", "default", "r-1", event, clock=world.clock))
     assert await world.deliver(TEST) == ["failed"]
     (end,) = told(world)
     assert "is not valid" in end.infra_failure

@@ -131,9 +131,7 @@ class Calibrating:
         payload = events_pb2.JudgeCalibrated(
             calibration_id=record.id, config_hash=record.config_hash, drift="; ".join(told)
         )
-        await self._bus.publish(
-            events.fact(_SERVICE, "judge_calibrated", record.id, payload, clock=self._clock)
-        )
+        await self._bus.publish(events.fact(_SERVICE, record.id, payload, clock=self._clock))
 
     async def _all(self) -> list[CalibrationRecord]:
         found = [await self._records.find(id_) for id_ in await self._records.ids()]

@@ -177,7 +177,7 @@ class Sealing:
         )
         pool = self.pool or run.pool or "default"
         await self.bus.publish(
-            events.work(SERVICE, "test", pool, run.id, wanted, clock=self.clock, attempt=known.attempt)
+            events.work(SERVICE, pool, run.id, wanted, clock=self.clock, attempt=known.attempt)
         )
 
     async def _forget(self, known: SealedRun | None) -> None:

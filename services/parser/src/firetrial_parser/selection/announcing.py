@@ -26,19 +26,19 @@ class SelectionAnnouncer:
         fact = events_pb2.ScreeningSubmitted(
             screening_id=record.id, items=ref_to_wire(record.items_ref), attempt=record.attempt
         )
-        await self._tell("screening_submitted", record.id, fact, record.attempt)
+        await self._tell(record.id, fact, record.attempt)
 
     async def screening_ended(self, record: ScreeningRecord) -> None:
         """Every item has an outcome, or the batch ended early for a reason."""
         fact = events_pb2.ScreeningEnded(screening_id=record.id, reason=record.reason)
-        await self._tell("screening_ended", record.id, fact, record.attempt)
+        await self._tell(record.id, fact, record.attempt)
 
     async def paper_screened(self, record: ReviewRecord, item_id: str) -> None:
         """People are to decide on a screened paper."""
         fact = events_pb2.PaperScreened(
             review_id=record.id, screening_id=record.screening_id, item_id=item_id, paper_id=record.paper_id
         )
-        await self._tell("paper_screened", record.id, fact, 1)
+        await self._tell(record.id, fact, 1)
 
     async def paper_reviewed(self, record: ReviewRecord) -> None:
         """People have decided; a reopened review is told again when it is decided anew."""
@@ -49,7 +49,7 @@ class SelectionAnnouncer:
             tree=ref_to_wire(record.at(0).tree) if record.kind is Kind.TREE else None,
             version=record.version,
         )
-        await self._tell("paper_reviewed", record.id, fact, len(record.rounds) + 1)
+        await self._tell(record.id, fact, len(record.rounds) + 1)
 
-    async def _tell(self, name: str, key: str, payload: Message, attempt: int) -> None:
-        await self._bus.publish(events.fact(SERVICE, name, key, payload, clock=self._clock, attempt=attempt))
+    async def _tell(self, key: str, payload: Message, attempt: int) -> None:
+        await self._bus.publish(events.fact(SERVICE, key, payload, clock=self._clock, attempt=attempt))

@@ -28,7 +28,7 @@ class ProposalAnnouncer:
         fact = events_pb2.ProposalSubmitted(
             proposal_id=record.id, paper_id=record.source.paper_id, attempt=record.attempt
         )
-        await self._tell("proposal_submitted", record, fact)
+        await self._tell(record, fact)
 
     async def assessed(self, record: ProposalRecord, said: Said) -> None:
         """There is an opinion in each mode."""
@@ -43,15 +43,15 @@ class ProposalAnnouncer:
             told.CopyFrom(assessment_to_wire(one))
             told.rationale = told.rationale[:_RATIONALE]
             del told.screened[_SCREENED:]
-        await self._tell("proposal_assessed", record, fact)
+        await self._tell(record, fact)
 
     async def failed(self, record: ProposalRecord) -> None:
         """It could not be extracted or assessed."""
         fact = events_pb2.ProposalAssessFailed(
             proposal_id=record.id, reason=record.failure, attempt=record.attempt
         )
-        await self._tell("proposal_assess_failed", record, fact)
+        await self._tell(record, fact)
 
-    async def _tell(self, name: str, record: ProposalRecord, payload: Message) -> None:
-        fact = events.fact(SERVICE, name, record.id, payload, clock=self._clock, attempt=record.attempt)
+    async def _tell(self, record: ProposalRecord, payload: Message) -> None:
+        fact = events.fact(SERVICE, record.id, payload, clock=self._clock, attempt=record.attempt)
         await self._bus.publish(fact)

@@ -68,15 +68,11 @@ class SealedTests:
     async def _tell(self, event: events_pb2.TestRequested, tested: TrialEnd) -> None:
         told = _to_wire(event, tested)
         await self._bus.publish(
-            events.fact(
-                SERVICE, "test_finished", event.run_id, told, clock=self._clock, attempt=event.attempt
-            )
+            events.fact(SERVICE, event.run_id, told, clock=self._clock, attempt=event.attempt)
         )
 
     async def _again(self, event: events_pb2.TestRequested, pool: str) -> None:
-        work = events.work(
-            "judge", "test", pool, event.run_id, event, clock=self._clock, attempt=event.attempt
-        )
+        work = events.work("judge", pool, event.run_id, event, clock=self._clock, attempt=event.attempt)
         now = self._clock.now().isoformat()
         await self._bus.publish(replace(work, message_id=f"{work.message_id}:{now}"))
 

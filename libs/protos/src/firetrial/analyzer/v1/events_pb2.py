@@ -23,19 +23,26 @@ _sym_db = _symbol_database.Default()
 
 
 from firetrial.analyzer.v1 import analysis_pb2 as firetrial_dot_analyzer_dot_v1_dot_analysis__pb2
+from firetrial.event.v1 import event_pb2 as firetrial_dot_event_dot_v1_dot_event__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"firetrial/analyzer/v1/events.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/analyzer/v1/analysis.proto\"4\n\x0bRunAnalyzed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\"C\n\x12\x45xperimentReported\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report\"J\n\x11RunAnalysisFailed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"firetrial/analyzer/v1/events.proto\x12\x15\x66iretrial.analyzer.v1\x1a$firetrial/analyzer/v1/analysis.proto\x1a\x1e\x66iretrial/event/v1/event.proto\"W\n\x0bRunAnalyzed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t:!\xea\xe0\x18\x1d\n\x0crun_analyzed\x12\x03run\x1a\x08\x61nalyzer\"t\n\x12\x45xperimentReported\x12-\n\x06report\x18\x01 \x01(\x0b\x32\x1d.firetrial.analyzer.v1.Report:/\xea\xe0\x18+\n\x13\x65xperiment_reported\x12\nexperiment\x1a\x08\x61nalyzer\"t\n\x11RunAnalysisFailed\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t:(\xea\xe0\x18$\n\x13run_analysis_failed\x12\x03run\x1a\x08\x61nalyzerb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.analyzer.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNANALYZED']._serialized_start=99
-  _globals['_RUNANALYZED']._serialized_end=151
-  _globals['_EXPERIMENTREPORTED']._serialized_start=153
-  _globals['_EXPERIMENTREPORTED']._serialized_end=220
-  _globals['_RUNANALYSISFAILED']._serialized_start=222
-  _globals['_RUNANALYSISFAILED']._serialized_end=296
+  _globals['_RUNANALYZED']._loaded_options = None
+  _globals['_RUNANALYZED']._serialized_options = b'\352\340\030\035\n\014run_analyzed\022\003run\032\010analyzer'
+  _globals['_EXPERIMENTREPORTED']._loaded_options = None
+  _globals['_EXPERIMENTREPORTED']._serialized_options = b'\352\340\030+\n\023experiment_reported\022\nexperiment\032\010analyzer'
+  _globals['_RUNANALYSISFAILED']._loaded_options = None
+  _globals['_RUNANALYSISFAILED']._serialized_options = b'\352\340\030$\n\023run_analysis_failed\022\003run\032\010analyzer'
+  _globals['_RUNANALYZED']._serialized_start=131
+  _globals['_RUNANALYZED']._serialized_end=218
+  _globals['_EXPERIMENTREPORTED']._serialized_start=220
+  _globals['_EXPERIMENTREPORTED']._serialized_end=336
+  _globals['_RUNANALYSISFAILED']._serialized_start=338
+  _globals['_RUNANALYSISFAILED']._serialized_end=454
 # @@protoc_insertion_point(module_scope)

@@ -19,7 +19,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RunAnalyzed(_message.Message):
-    """ft.evt.analyzer.v1.run_analyzed.<run>"""
+    """The run's analysis is stored."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -43,7 +43,7 @@ Global___RunAnalyzed: _TypeAlias = RunAnalyzed  # noqa: Y015
 
 @_typing.final
 class ExperimentReported(_message.Message):
-    """ft.evt.analyzer.v1.experiment_reported.<experiment>: every slot has ended and the report covers them."""
+    """Every slot of the experiment has ended and the report covers them."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -65,7 +65,7 @@ Global___ExperimentReported: _TypeAlias = ExperimentReported  # noqa: Y015
 
 @_typing.final
 class RunAnalysisFailed(_message.Message):
-    """ft.evt.analyzer.v1.run_analysis_failed.<run>: the run's outcome stands; its analysis is missing."""
+    """The run's outcome stands; its analysis is missing."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -22,7 +22,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RunJudged(_message.Message):
-    """ft.evt.judge.v1.run_judged.<run>"""
+    """The judgement is stored; the run ends as SCORED."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -61,7 +61,7 @@ Global___RunJudged: _TypeAlias = RunJudged  # noqa: Y015
 
 @_typing.final
 class RunJudgeFailed(_message.Message):
-    """ft.evt.judge.v1.run_judge_failed.<run>: the run ends as JUDGE_FAILED."""
+    """The run ends as JUDGE_FAILED."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -90,7 +90,7 @@ Global___RunJudgeFailed: _TypeAlias = RunJudgeFailed  # noqa: Y015
 
 @_typing.final
 class JudgeCalibrated(_message.Message):
-    """ft.evt.judge.v1.judge_calibrated.<calibration>"""
+    """A judge was measured against labels."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

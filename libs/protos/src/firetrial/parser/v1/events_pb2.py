@@ -23,37 +23,60 @@ _sym_db = _symbol_database.Default()
 
 
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
+from firetrial.event.v1 import event_pb2 as firetrial_dot_event_dot_v1_dot_event__pb2
 from firetrial.parser.v1 import proposal_pb2 as firetrial_dot_parser_dot_v1_dot_proposal__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/events.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"\xa6\x01\n\x0ePaperSubmitted\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x32\n\x06source\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"\xc5\x01\n\x0bPaperParsed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x34\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t\"K\n\x10PaperParseFailed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\rexperiment_id\x18\x03 \x01(\t\"w\n\x0bTaskCreated\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04slip\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"K\n\x11ProposalSubmitted\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08paper_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"\xae\x01\n\x10ProposalAssessed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x34\n\x0b\x61ssessments\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x1a\n\rsupport_ratio\x18\x05 \x01(\x01H\x00\x88\x01\x01\x42\x10\n\x0e_support_ratio\"L\n\x14ProposalAssessFailed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"n\n\x12ScreeningSubmitted\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x31\n\x05items\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\"6\n\x0eScreeningEnded\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"[\n\rPaperScreened\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x14\n\x0cscreening_id\x18\x02 \x01(\t\x12\x0f\n\x07item_id\x18\x03 \x01(\t\x12\x10\n\x08paper_id\x18\x04 \x01(\t\"\x89\x01\n\rPaperReviewed\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x08\x12\x10\n\x08paper_id\x18\x03 \x01(\t\x12\x30\n\x04tree\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07version\x18\x05 \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/events.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1e\x66iretrial/event/v1/event.proto\x1a\"firetrial/parser/v1/proposal.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"\xcc\x01\n\x0ePaperSubmitted\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x32\n\x06source\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t:$\xea\xe0\x18 \n\x0fpaper_submitted\x12\x05paper\x1a\x06parser\"\xe8\x01\n\x0bPaperParsed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x34\n\x08\x64ocument\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexperiment_id\x18\x05 \x01(\t:!\xea\xe0\x18\x1d\n\x0cpaper_parsed\x12\x05paper\x1a\x06parser\"t\n\x10PaperParseFailed\x12\x10\n\x08paper_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x15\n\rexperiment_id\x18\x03 \x01(\t:\'\xea\xe0\x18#\n\x12paper_parse_failed\x12\x05paper\x1a\x06parser\"\x99\x01\n\x0bTaskCreated\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x30\n\x04task\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12%\n\x04slip\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip: \xea\xe0\x18\x1c\n\x0ctask_created\x12\x04task\x1a\x06parser\"w\n\x11ProposalSubmitted\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08paper_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05:*\xea\xe0\x18&\n\x12proposal_submitted\x12\x08proposal\x1a\x06parser\"\xd9\x01\n\x10ProposalAssessed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x34\n\x0b\x61ssessments\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x1a\n\rsupport_ratio\x18\x05 \x01(\x01H\x00\x88\x01\x01:)\xea\xe0\x18%\n\x11proposal_assessed\x12\x08proposal\x1a\x06parserB\x10\n\x0e_support_ratio\"|\n\x14ProposalAssessFailed\x12\x13\n\x0bproposal_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05:.\xea\xe0\x18*\n\x16proposal_assess_failed\x12\x08proposal\x1a\x06parser\"\x9c\x01\n\x12ScreeningSubmitted\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x31\n\x05items\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05:,\xea\xe0\x18(\n\x13screening_submitted\x12\tscreening\x1a\x06parser\"`\n\x0eScreeningEnded\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t:(\xea\xe0\x18$\n\x0fscreening_ended\x12\tscreening\x1a\x06parser\"\x81\x01\n\rPaperScreened\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x14\n\x0cscreening_id\x18\x02 \x01(\t\x12\x0f\n\x07item_id\x18\x03 \x01(\t\x12\x10\n\x08paper_id\x18\x04 \x01(\t:$\xea\xe0\x18 \n\x0epaper_screened\x12\x06review\x1a\x06parser\"\xaf\x01\n\rPaperReviewed\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x02 \x01(\x08\x12\x10\n\x08paper_id\x18\x03 \x01(\t\x12\x30\n\x04tree\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07version\x18\x05 \x01(\x05:$\xea\xe0\x18 \n\x0epaper_reviewed\x12\x06review\x1a\x06parserb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PAPERSUBMITTED']._serialized_start=162
-  _globals['_PAPERSUBMITTED']._serialized_end=328
-  _globals['_PAPERPARSED']._serialized_start=331
-  _globals['_PAPERPARSED']._serialized_end=528
-  _globals['_PAPERPARSEFAILED']._serialized_start=530
-  _globals['_PAPERPARSEFAILED']._serialized_end=605
-  _globals['_TASKCREATED']._serialized_start=607
-  _globals['_TASKCREATED']._serialized_end=726
-  _globals['_PROPOSALSUBMITTED']._serialized_start=728
-  _globals['_PROPOSALSUBMITTED']._serialized_end=803
-  _globals['_PROPOSALASSESSED']._serialized_start=806
-  _globals['_PROPOSALASSESSED']._serialized_end=980
-  _globals['_PROPOSALASSESSFAILED']._serialized_start=982
-  _globals['_PROPOSALASSESSFAILED']._serialized_end=1058
-  _globals['_SCREENINGSUBMITTED']._serialized_start=1060
-  _globals['_SCREENINGSUBMITTED']._serialized_end=1170
-  _globals['_SCREENINGENDED']._serialized_start=1172
-  _globals['_SCREENINGENDED']._serialized_end=1226
-  _globals['_PAPERSCREENED']._serialized_start=1228
-  _globals['_PAPERSCREENED']._serialized_end=1319
-  _globals['_PAPERREVIEWED']._serialized_start=1322
-  _globals['_PAPERREVIEWED']._serialized_end=1459
+  _globals['_PAPERSUBMITTED']._loaded_options = None
+  _globals['_PAPERSUBMITTED']._serialized_options = b'\352\340\030 \n\017paper_submitted\022\005paper\032\006parser'
+  _globals['_PAPERPARSED']._loaded_options = None
+  _globals['_PAPERPARSED']._serialized_options = b'\352\340\030\035\n\014paper_parsed\022\005paper\032\006parser'
+  _globals['_PAPERPARSEFAILED']._loaded_options = None
+  _globals['_PAPERPARSEFAILED']._serialized_options = b'\352\340\030#\n\022paper_parse_failed\022\005paper\032\006parser'
+  _globals['_TASKCREATED']._loaded_options = None
+  _globals['_TASKCREATED']._serialized_options = b'\352\340\030\034\n\014task_created\022\004task\032\006parser'
+  _globals['_PROPOSALSUBMITTED']._loaded_options = None
+  _globals['_PROPOSALSUBMITTED']._serialized_options = b'\352\340\030&\n\022proposal_submitted\022\010proposal\032\006parser'
+  _globals['_PROPOSALASSESSED']._loaded_options = None
+  _globals['_PROPOSALASSESSED']._serialized_options = b'\352\340\030%\n\021proposal_assessed\022\010proposal\032\006parser'
+  _globals['_PROPOSALASSESSFAILED']._loaded_options = None
+  _globals['_PROPOSALASSESSFAILED']._serialized_options = b'\352\340\030*\n\026proposal_assess_failed\022\010proposal\032\006parser'
+  _globals['_SCREENINGSUBMITTED']._loaded_options = None
+  _globals['_SCREENINGSUBMITTED']._serialized_options = b'\352\340\030(\n\023screening_submitted\022\tscreening\032\006parser'
+  _globals['_SCREENINGENDED']._loaded_options = None
+  _globals['_SCREENINGENDED']._serialized_options = b'\352\340\030$\n\017screening_ended\022\tscreening\032\006parser'
+  _globals['_PAPERSCREENED']._loaded_options = None
+  _globals['_PAPERSCREENED']._serialized_options = b'\352\340\030 \n\016paper_screened\022\006review\032\006parser'
+  _globals['_PAPERREVIEWED']._loaded_options = None
+  _globals['_PAPERREVIEWED']._serialized_options = b'\352\340\030 \n\016paper_reviewed\022\006review\032\006parser'
+  _globals['_PAPERSUBMITTED']._serialized_start=194
+  _globals['_PAPERSUBMITTED']._serialized_end=398
+  _globals['_PAPERPARSED']._serialized_start=401
+  _globals['_PAPERPARSED']._serialized_end=633
+  _globals['_PAPERPARSEFAILED']._serialized_start=635
+  _globals['_PAPERPARSEFAILED']._serialized_end=751
+  _globals['_TASKCREATED']._serialized_start=754
+  _globals['_TASKCREATED']._serialized_end=907
+  _globals['_PROPOSALSUBMITTED']._serialized_start=909
+  _globals['_PROPOSALSUBMITTED']._serialized_end=1028
+  _globals['_PROPOSALASSESSED']._serialized_start=1031
+  _globals['_PROPOSALASSESSED']._serialized_end=1248
+  _globals['_PROPOSALASSESSFAILED']._serialized_start=1250
+  _globals['_PROPOSALASSESSFAILED']._serialized_end=1374
+  _globals['_SCREENINGSUBMITTED']._serialized_start=1377
+  _globals['_SCREENINGSUBMITTED']._serialized_end=1533
+  _globals['_SCREENINGENDED']._serialized_start=1535
+  _globals['_SCREENINGENDED']._serialized_end=1631
+  _globals['_PAPERSCREENED']._serialized_start=1634
+  _globals['_PAPERSCREENED']._serialized_end=1763
+  _globals['_PAPERREVIEWED']._serialized_start=1766
+  _globals['_PAPERREVIEWED']._serialized_end=1941
 # @@protoc_insertion_point(module_scope)

@@ -23,7 +23,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class PaperSubmitted(_message.Message):
-    """ft.evt.parser.v1.paper_submitted.<paper>"""
+    """The paper is stored and waits to be read."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -60,7 +60,7 @@ Global___PaperSubmitted: _TypeAlias = PaperSubmitted  # noqa: Y015
 
 @_typing.final
 class PaperParsed(_message.Message):
-    """ft.evt.parser.v1.paper_parsed.<paper>"""
+    """Document and tree are stored."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -96,7 +96,7 @@ Global___PaperParsed: _TypeAlias = PaperParsed  # noqa: Y015
 
 @_typing.final
 class PaperParseFailed(_message.Message):
-    """ft.evt.parser.v1.paper_parse_failed.<paper>"""
+    """The paper gives no task."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -123,7 +123,7 @@ Global___PaperParseFailed: _TypeAlias = PaperParseFailed  # noqa: Y015
 
 @_typing.final
 class TaskCreated(_message.Message):
-    """ft.evt.parser.v1.task_created.<task>"""
+    """The task is stored; with a slip, its runs are wanted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -156,7 +156,7 @@ Global___TaskCreated: _TypeAlias = TaskCreated  # noqa: Y015
 
 @_typing.final
 class ProposalSubmitted(_message.Message):
-    """ft.evt.parser.v1.proposal_submitted.<proposal>"""
+    """The proposal waits to be assessed."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -185,7 +185,7 @@ Global___ProposalSubmitted: _TypeAlias = ProposalSubmitted  # noqa: Y015
 
 @_typing.final
 class ProposalAssessed(_message.Message):
-    """ft.evt.parser.v1.proposal_assessed.<proposal>: an outside gate can decide by it, as the runner does."""
+    """There is an opinion in each mode. An outside gate can decide by it, as the runner does."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -224,7 +224,7 @@ Global___ProposalAssessed: _TypeAlias = ProposalAssessed  # noqa: Y015
 
 @_typing.final
 class ProposalAssessFailed(_message.Message):
-    """ft.evt.parser.v1.proposal_assess_failed.<proposal>: says nothing about the proposal."""
+    """There will be no opinion, which says nothing about the proposal."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -251,7 +251,7 @@ Global___ProposalAssessFailed: _TypeAlias = ProposalAssessFailed  # noqa: Y015
 
 @_typing.final
 class ScreeningSubmitted(_message.Message):
-    """ft.evt.parser.v1.screening_submitted.<screening>"""
+    """A batch of papers waits to be screened, or to go on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -282,7 +282,7 @@ Global___ScreeningSubmitted: _TypeAlias = ScreeningSubmitted  # noqa: Y015
 
 @_typing.final
 class ScreeningEnded(_message.Message):
-    """ft.evt.parser.v1.screening_ended.<screening>"""
+    """Every paper of the batch has an outcome, or it ended early for a reason."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -307,7 +307,7 @@ Global___ScreeningEnded: _TypeAlias = ScreeningEnded  # noqa: Y015
 
 @_typing.final
 class PaperScreened(_message.Message):
-    """ft.evt.parser.v1.paper_screened.<review>: told of each paper that people are to decide on."""
+    """People are to decide on the paper."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -339,7 +339,7 @@ Global___PaperScreened: _TypeAlias = PaperScreened  # noqa: Y015
 
 @_typing.final
 class PaperReviewed(_message.Message):
-    """ft.evt.parser.v1.paper_reviewed.<review>"""
+    """People have decided; a reopened review is told again once it is decided anew."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

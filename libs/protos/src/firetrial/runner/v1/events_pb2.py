@@ -23,27 +23,40 @@ _sym_db = _symbol_database.Default()
 
 
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
+from firetrial.event.v1 import event_pb2 as firetrial_dot_event_dot_v1_dot_event__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 from firetrial.runner.v1 import run_pb2 as firetrial_dot_runner_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/runner/v1/events.proto\x12\x13\x66iretrial.runner.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\\\n\x0cRunRequested\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"Z\n\nRunStarted\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"[\n\x0bRunFinished\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\"9\n\x10\x45xperimentFailed\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xab\x02\n\rTestRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x31\n\x05\x66iles\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x63ommand\x18\x03 \x03(\t\x12\x14\n\x0cresults_file\x18\x04 \x01(\t\x12)\n\x06limits\x18\x05 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12\x13\n\x0b\x65nvironment\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12\x15\n\rscore_command\x18\x08 \x03(\t\x12\x37\n\x0bscore_files\x18\t \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07outputs\x18\n \x03(\t\"\xea\x01\n\x0cTestFinished\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\'\n\x04\x65xit\x18\x02 \x01(\x0b\x32\x19.firetrial.runner.v1.Exit\x12\x33\n\x07results\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x32\n\x06output\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x15\n\rinfra_failure\x18\x05 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x12\x10\n\x08\x66indings\x18\x07 \x03(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/runner/v1/events.proto\x12\x13\x66iretrial.runner.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1e\x66iretrial/event/v1/event.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\x9d\x01\n\x0cRunRequested\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip:?\xea\xe0\x18\x1c\n\rrun_requested\x12\x03run\x1a\x06runner\xf2\xe0\x18\x1b\n\x03run\x12\x03run\x1a\x06runner\x1a\x07outside\"z\n\nRunStarted\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip:\x1e\xea\xe0\x18\x1a\n\x0brun_started\x12\x03run\x1a\x06runner\"|\n\x0bRunFinished\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip:\x1f\xea\xe0\x18\x1b\n\x0crun_finished\x12\x03run\x1a\x06runner\"f\n\x10\x45xperimentFailed\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t:+\xea\xe0\x18\'\n\x11\x65xperiment_failed\x12\nexperiment\x1a\x06runner\"\xc3\x02\n\rTestRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x31\n\x05\x66iles\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07\x63ommand\x18\x03 \x03(\t\x12\x14\n\x0cresults_file\x18\x04 \x01(\t\x12)\n\x06limits\x18\x05 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12\x13\n\x0b\x65nvironment\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12\x15\n\rscore_command\x18\x08 \x03(\t\x12\x37\n\x0bscore_files\x18\t \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0f\n\x07outputs\x18\n \x03(\t:\x16\xf2\xe0\x18\x12\n\x04test\x12\x03run\x1a\x05judge\"\x8c\x02\n\x0cTestFinished\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\'\n\x04\x65xit\x18\x02 \x01(\x0b\x32\x19.firetrial.runner.v1.Exit\x12\x33\n\x07results\x18\x03 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x32\n\x06output\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x15\n\rinfra_failure\x18\x05 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x06 \x01(\x05\x12\x10\n\x08\x66indings\x18\x07 \x03(\t: \xea\xe0\x18\x1c\n\rtest_finished\x12\x03run\x1a\x06runnerb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.runner.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RUNREQUESTED']._serialized_start=156
-  _globals['_RUNREQUESTED']._serialized_end=248
-  _globals['_RUNSTARTED']._serialized_start=250
-  _globals['_RUNSTARTED']._serialized_end=340
-  _globals['_RUNFINISHED']._serialized_start=342
-  _globals['_RUNFINISHED']._serialized_end=433
-  _globals['_EXPERIMENTFAILED']._serialized_start=435
-  _globals['_EXPERIMENTFAILED']._serialized_end=492
-  _globals['_TESTREQUESTED']._serialized_start=495
-  _globals['_TESTREQUESTED']._serialized_end=794
-  _globals['_TESTFINISHED']._serialized_start=797
-  _globals['_TESTFINISHED']._serialized_end=1031
+  _globals['_RUNREQUESTED']._loaded_options = None
+  _globals['_RUNREQUESTED']._serialized_options = b'\352\340\030\034\n\rrun_requested\022\003run\032\006runner\362\340\030\033\n\003run\022\003run\032\006runner\032\007outside'
+  _globals['_RUNSTARTED']._loaded_options = None
+  _globals['_RUNSTARTED']._serialized_options = b'\352\340\030\032\n\013run_started\022\003run\032\006runner'
+  _globals['_RUNFINISHED']._loaded_options = None
+  _globals['_RUNFINISHED']._serialized_options = b'\352\340\030\033\n\014run_finished\022\003run\032\006runner'
+  _globals['_EXPERIMENTFAILED']._loaded_options = None
+  _globals['_EXPERIMENTFAILED']._serialized_options = b'\352\340\030\'\n\021experiment_failed\022\nexperiment\032\006runner'
+  _globals['_TESTREQUESTED']._loaded_options = None
+  _globals['_TESTREQUESTED']._serialized_options = b'\362\340\030\022\n\004test\022\003run\032\005judge'
+  _globals['_TESTFINISHED']._loaded_options = None
+  _globals['_TESTFINISHED']._serialized_options = b'\352\340\030\034\n\rtest_finished\022\003run\032\006runner'
+  _globals['_RUNREQUESTED']._serialized_start=189
+  _globals['_RUNREQUESTED']._serialized_end=346
+  _globals['_RUNSTARTED']._serialized_start=348
+  _globals['_RUNSTARTED']._serialized_end=470
+  _globals['_RUNFINISHED']._serialized_start=472
+  _globals['_RUNFINISHED']._serialized_end=596
+  _globals['_EXPERIMENTFAILED']._serialized_start=598
+  _globals['_EXPERIMENTFAILED']._serialized_end=700
+  _globals['_TESTREQUESTED']._serialized_start=703
+  _globals['_TESTREQUESTED']._serialized_end=1026
+  _globals['_TESTFINISHED']._serialized_start=1029
+  _globals['_TESTFINISHED']._serialized_end=1297
 # @@protoc_insertion_point(module_scope)

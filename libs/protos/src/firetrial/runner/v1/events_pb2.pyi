@@ -23,7 +23,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RunRequested(_message.Message):
-    """ft.work.run.<pool>, and as a fact ft.evt.runner.v1.run_requested.<run>"""
+    """A run is wanted: told as a fact, and work for the run's pool. Outside schedulers ask for runs by the work alone."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -49,7 +49,7 @@ Global___RunRequested: _TypeAlias = RunRequested  # noqa: Y015
 
 @_typing.final
 class RunStarted(_message.Message):
-    """ft.evt.runner.v1.run_started.<run>"""
+    """The agent's process is about to start."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -75,7 +75,7 @@ Global___RunStarted: _TypeAlias = RunStarted  # noqa: Y015
 
 @_typing.final
 class RunFinished(_message.Message):
-    """ft.evt.runner.v1.run_finished.<run>: the agent's process is over, whatever came of it.
+    """The agent's process is over, whatever came of it.
     Judged next where run.outcome is unset; nothing to judge where it is set.
     """
 
@@ -103,7 +103,7 @@ Global___RunFinished: _TypeAlias = RunFinished  # noqa: Y015
 
 @_typing.final
 class ExperimentFailed(_message.Message):
-    """ft.evt.runner.v1.experiment_failed.<experiment>: it never came to runs."""
+    """The experiment never came to runs."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -127,7 +127,7 @@ Global___ExperimentFailed: _TypeAlias = ExperimentFailed  # noqa: Y015
 
 @_typing.final
 class TestRequested(_message.Message):
-    """ft.work.test.<pool>: a command in a fresh sandbox without network, over what the judge laid out."""
+    """A command is to be run in a fresh sandbox without network, over what the judge laid out."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -193,7 +193,7 @@ Global___TestRequested: _TypeAlias = TestRequested  # noqa: Y015
 
 @_typing.final
 class TestFinished(_message.Message):
-    """ft.evt.runner.v1.test_finished.<run>"""
+    """The command is over, or will not be run."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
