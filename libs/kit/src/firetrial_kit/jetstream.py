@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+import logging
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 import nats
@@ -21,10 +25,12 @@ from nats.js.api import (
     RetentionPolicy,
     StorageType,
     StreamConfig,
+    StreamInfo,
 )
-from nats.js.errors import APIError, BadRequestError
+from nats.js.errors import APIError, BadRequestError, NotFoundError
 
 from firetrial_kit.bus import Consumer, Outgoing, Received, checked
+from firetrial_kit.dead import DEAD, SUBJECTS, letter, outgoing
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.events import EVENTS, STREAMS, WORK
 from firetrial_kit.settle import settle
@@ -39,10 +45,20 @@ DOWN = (nats.errors.Error, APIError, OSError, asyncio.TimeoutError)
 UNREAD_S = 10.0
 """Seconds for which the broker keeps a consumer that nobody reads: it has room for 1,000 a stream."""
 _EVENT_AGE = 14 * 24 * 3600.0
+_DEAD_AGE = 90 * 24 * 3600.0
+# Set aside by the broker at once, and the oldest letters make room.
+_DEAD_BYTES = 64 * 1024 * 1024
+_DEAD_WINDOW = 24 * 3600.0
 
 
-async def connect(url: str, *, name: str, user: str = "", password: str = "") -> Client:
-    """A connection that comes back by itself. Raises UNAVAILABLE, or PRECONDITION for a server too old."""
+async def connect(
+    url: str, *, name: str, user: str = "", password: str = "", ca: Path | None = None
+) -> Client:
+    """A connection that comes back by itself. Raises UNAVAILABLE, or PRECONDITION for a server too old.
+
+    `ca` is a PEM file of who signed the server's certificate, where the machine's own authorities did not.
+    With a user, answers come to inboxes below `_INBOX_<user>`, which a server can keep from all others.
+    """
     log = structlog.get_logger().bind(service=name)
 
     async def disconnected() -> None:
@@ -52,9 +68,15 @@ async def connect(url: str, *, name: str, user: str = "", password: str = "") ->
         log.info("nats reconnected")
 
     async def error(fault: Exception) -> None:
-        log.debug("nats error", error=said(fault))
+        # What is refused gets no answer at all: without this line it looks like a broker that is away.
+        refused = "permissions violation" in said(fault).lower()
+        log.log(logging.WARNING if refused else logging.DEBUG, "nats error", error=said(fault))
 
-    options: dict[str, Any] = {"user": user, "password": password} if user else {}
+    options: dict[str, Any] = {}
+    if user:
+        options |= {"user": user, "password": password, "inbox_prefix": f"_INBOX_{user}"}
+    if ca:
+        options["tls"] = ssl.create_default_context(cafile=str(ca))
     try:
         # The client itself would try for ever, and a service that waits looks like one that works.
         async with asyncio.timeout(_START):
@@ -108,37 +130,60 @@ async def heeding(call: Awaitable[R]) -> R:
     return result
 
 
+def streams(replicas: int = 1) -> list[StreamConfig]:
+    """The streams that there must be, as they are made where they are missing."""
+
+    def stream(name: str, subjects: str, **told: Any) -> StreamConfig:
+        told = {"retention": RetentionPolicy.LIMITS, "duplicate_window": 120, **told}
+        return StreamConfig(
+            name=name, subjects=[subjects], storage=StorageType.FILE, num_replicas=replicas, **told
+        )
+
+    return [
+        stream(EVENTS, STREAMS[EVENTS], max_age=_EVENT_AGE),
+        stream(WORK, STREAMS[WORK], max_age=0, retention=RetentionPolicy.WORK_QUEUE),
+        stream(DEAD, SUBJECTS, max_age=_DEAD_AGE, max_bytes=_DEAD_BYTES, duplicate_window=_DEAD_WINDOW),
+    ]
+
+
 class JetStreamBus:
-    """The bus on two streams: FT_EVT keeps facts for two weeks, FT_WORK keeps work until it is done."""
+    """The bus on three streams: FT_EVT keeps facts for two weeks, FT_WORK work until it is done, FT_DEAD what
+    was given up, for 90 days.
+    """
 
     def __init__(self, client: Client, log: structlog.typing.FilteringBoundLogger) -> None:
         self._js: JetStreamContext = client.jetstream(timeout=5)
         self._log = log
 
-    async def ensure_streams(self) -> None:
-        """Make both streams where they are missing, and see that they are what was asked for."""
-        for name, subjects in STREAMS.items():
-            retention = RetentionPolicy.WORK_QUEUE if name == WORK else RetentionPolicy.LIMITS
-            config = StreamConfig(
-                name=name,
-                subjects=[subjects],
-                retention=retention,
-                storage=StorageType.FILE,
-                max_age=_EVENT_AGE if name == EVENTS else 0,
-                duplicate_window=120,
-            )
-            with suppress(BadRequestError):  # it exists, made by another version: kept as its operator set it
-                await reach(f"stream {name}", self._js.add_stream(config))
-            info = await reach(f"stream {name}", self._js.stream_info(name))
-            if info.config.retention != retention or subjects not in (info.config.subjects or []):
+    async def ensure_streams(self, replicas: int = 1) -> None:
+        """Make the streams where they are missing, and see that they are what was asked for.
+
+        Where they are there, this needs no right to make them. `replicas` is how many servers of a cluster
+        keep each of those that are made.
+        """
+        for config in streams(replicas):
+            info = await reach(f"stream {config.name}", self._made(config))
+            subjects, there = config.subjects or [], info.config.subjects or []
+            if info.config.retention != config.retention or not {*subjects} <= {*there}:
                 raise FiretrialError(
                     Reason.PRECONDITION,
-                    f"stream {name} exists with retention {info.config.retention} and subjects "
-                    f"{info.config.subjects}; it must have {retention} and {subjects}",
+                    f"stream {config.name} exists with retention {info.config.retention} and subjects "
+                    f"{there}; it must have {config.retention} and {', '.join(subjects)}",
                 )
 
+    async def _made(self, config: StreamConfig) -> StreamInfo:
+        """The stream as it is, kept as its operator set it; made where it is missing."""
+        name = str(config.name)
+        with suppress(NotFoundError):
+            return await heeding(self._js.stream_info(name))
+        with suppress(BadRequestError):  # another service made it meanwhile
+            await heeding(self._js.add_stream(config))
+        return await heeding(self._js.stream_info(name))
+
     async def publish(self, message: Outgoing) -> None:
-        checked(message)
+        await self._send(checked(message))
+
+    async def _send(self, message: Outgoing) -> None:
         headers = {**message.headers, "Nats-Msg-Id": message.message_id}
         await reach(message.subject, self._js.publish(message.subject, message.data, headers=headers))
 
@@ -182,12 +227,14 @@ class JetStreamBus:
     async def _pump(self, consumer: Consumer, stop: asyncio.Event, running: set[asyncio.Task[None]]) -> None:
         await self._js.add_consumer(
             consumer.stream,
+            # With one filter the request's subject names it, and a server can hold a user to it.
             ConsumerConfig(
+                name=consumer.name,
                 durable_name=consumer.name,
                 ack_policy=AckPolicy.EXPLICIT,
                 ack_wait=consumer.ack_wait,
                 max_deliver=-1,
-                filter_subjects=list(consumer.subjects),
+                **_filtered(consumer.subjects),
                 max_ack_pending=1000,
             ),
         )
@@ -225,10 +272,14 @@ class JetStreamBus:
 
     async def _settle(self, message: Msg, consumer: Consumer) -> None:
         try:
-            await settle(_JetStreamDelivery(message), consumer, self._log)
+            await settle(_JetStreamDelivery(message, self._send), consumer, self._log)
         except DOWN as error:
             # Not settled, so the broker gives it again after the ack wait: the handler is ready for that.
             self._log.warning("not settled", consumer=consumer.name, error=said(error))
+
+
+def _filtered(subjects: tuple[str, ...]) -> dict[str, Any]:
+    return {"filter_subject": subjects[0]} if len(subjects) == 1 else {"filter_subjects": list(subjects)}
 
 
 async def _told(subject: str, following: JetStreamContext.PushSubscription) -> AsyncIterator[Received]:
@@ -248,6 +299,7 @@ async def _told(subject: str, following: JetStreamContext.PushSubscription) -> A
 @dataclass(frozen=True, slots=True)
 class _JetStreamDelivery:
     message: Msg
+    send: Callable[[Outgoing], Awaitable[None]]
 
     @property
     def received(self) -> Received:
@@ -270,3 +322,19 @@ class _JetStreamDelivery:
     async def alive(self) -> None:
         with suppress(*DOWN):
             await self.message.in_progress()
+
+    async def bury(self, consumer: str, error: FiretrialError) -> None:
+        about, received = self.message.metadata, self.received
+        found = letter(
+            consumer=consumer,
+            stream=about.stream,
+            sequence=about.sequence.stream,
+            subject=received.subject,
+            headers=received.headers,
+            data=received.data,
+            deliveries=received.delivered,
+            sent_at=about.timestamp,
+            error=error,
+            at=datetime.now(UTC),
+        )
+        await self.send(outgoing(found))

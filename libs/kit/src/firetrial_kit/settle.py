@@ -2,8 +2,12 @@
 
     success             → ack, and wait until the broker has it
     retryable, a bug    → back after a pause; announced as failed once the deliveries are used up
-    permanent           → announced as failed, then never again
+    permanent           → kept as a dead letter, announced as failed, then never again
     cancelled (drain)   → back at once, for another to take
+
+The letter comes before the announcement: a crash between them brings the message back, and what was announced
+would then be found done and acknowledged, with no letter; kept twice it is once. A letter that cannot be kept
+(a full disk) is lost and logged, for the failure must be told all the same.
 
 The broker itself is told no maximum: a message that it stopped delivering would just stop arriving.
 """
@@ -29,6 +33,10 @@ class Delivery(Protocol):
     async def back(self, delay: float) -> None: ...
     async def term(self) -> None: ...
     async def alive(self) -> None: ...
+
+    async def bury(self, consumer: str, error: FiretrialError) -> None:
+        """Keep the message among the dead letters, once. Raises UNAVAILABLE."""
+        ...
 
 
 async def settle(delivery: Delivery, consumer: Consumer, log: structlog.typing.FilteringBoundLogger) -> str:
@@ -83,6 +91,10 @@ async def _attempt(
 async def _fail(
     delivery: Delivery, consumer: Consumer, error: FiretrialError, log: structlog.typing.FilteringBoundLogger
 ) -> str:
+    try:
+        await delivery.bury(consumer.name, error)
+    except FiretrialError as fault:
+        log.error("dead letter not kept", error=fault.message)  # noqa: TRY400 - the message says it
     try:
         await consumer.fail(delivery.received, error)
     except Exception:

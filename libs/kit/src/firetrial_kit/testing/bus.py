@@ -7,10 +7,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import structlog
 
 from firetrial_kit.bus import Consumer, Outgoing, Received, checked
+from firetrial_kit.dead import Letter, letter
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.settle import settle
 
@@ -33,12 +35,13 @@ class InMemoryBus:
     """Same promises as JetStream, for one process and no longer than it.
 
     `published` holds every message that was stored, in order; `fail_next` raises an error at the next
-    publish, once; `settlements` lists (consumer, subject, result).
+    publish, once; `settlements` lists (consumer, subject, result); `dead` holds the dead letters.
     """
 
     def __init__(self) -> None:
         self.published: list[Outgoing] = []
         self.settlements: list[tuple[str, str, str]] = []
+        self.dead: list[Letter] = []
         self.fail_next: FiretrialError | None = None
         self._durables: dict[str, _Durable] = {}
         self._log = structlog.get_logger()
@@ -107,7 +110,7 @@ class InMemoryBus:
         return None
 
     async def _settle(self, waiting: _Waiting, consumer: Consumer) -> None:
-        delivery = _InMemoryDelivery(self._durables[consumer.name], waiting, consumer)
+        delivery = _InMemoryDelivery(self._durables[consumer.name], waiting, consumer, self)
         result = await settle(delivery, consumer, self._log)
         self.settlements.append((consumer.name, waiting.message.subject, result))
 
@@ -117,6 +120,7 @@ class _InMemoryDelivery:
     durable: _Durable
     waiting: _Waiting
     consumer: Consumer
+    bus: InMemoryBus
 
     @property
     def received(self) -> Received:
@@ -132,6 +136,23 @@ class _InMemoryDelivery:
 
     async def term(self) -> None:
         self.durable.waiting.remove(self.waiting)
+
+    async def bury(self, consumer: str, error: FiretrialError) -> None:
+        message, now = self.waiting.message, datetime.now(UTC)
+        found = letter(
+            consumer=consumer,
+            stream=self.consumer.stream,
+            sequence=self.bus.published.index(message) + 1 if message in self.bus.published else 0,
+            subject=message.subject,
+            headers={**message.headers, "Nats-Msg-Id": message.message_id},
+            data=message.data,
+            deliveries=self.waiting.delivered,
+            sent_at=now,
+            error=error,
+            at=now,
+        )
+        if all((known.sequence, known.consumer) != (found.sequence, consumer) for known in self.bus.dead):
+            self.bus.dead.append(found)
 
     async def alive(self) -> None:
         self.waiting.in_hand_until = time.monotonic() + self.consumer.ack_wait

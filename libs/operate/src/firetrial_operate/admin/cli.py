@@ -40,7 +40,7 @@ class _Admin(click.Group):
 def admin() -> None:
     """Look after a Firetrial: what waits, what failed, what is kept and what goes.
 
-    Reaches the broker and the objects by FIRETRIAL_NATS_URL, FIRETRIAL_OBJECTS_URL and their credentials, else
-    those of `firetrial up` on this machine. What destroys asks first (or takes --yes), and shows what it would
-    do with --dry-run.
+    Reaches the broker and the objects by FIRETRIAL_NATS_URL, FIRETRIAL_OBJECTS_URL and their credentials, or
+    those of `firetrial up` on this machine. What destroys asks first (or takes --yes), and shows what it
+    would do with --dry-run.
     """
