@@ -116,4 +116,6 @@ GRANTS: dict[str, Grants] = {
         delete=frozenset({"sealed"}),
     ),
     "analyzer": Grants(read=frozenset({"runs", "results"}), write=frozenset({"results"})),
+    # Who backs up, restores, and deletes with proof. No service has these.
+    "operator": Grants(*(frozenset(BUCKETS),) * 3),
 }

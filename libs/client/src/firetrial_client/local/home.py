@@ -23,6 +23,11 @@ class Home:
         return self.path / "endpoints.json"
 
     @property
+    def operator(self) -> Path:
+        """{"FIRETRIAL_NATS_URL": …, …}: how those who operate it reach the broker and the objects."""
+        return self.run / "operator.json"
+
+    @property
     def objects(self) -> Path:
         return self.path / "objects"
 

@@ -183,16 +183,27 @@ def _rights(grant: Mapping[str, list[str]]) -> list[str]:
     return read + [f"Write:{bucket}" for bucket in grant["write"]]
 
 
-def services(
-    home: Home, nats: Broker, store: Store | None, *, split: bool, address: str
-) -> dict[str, Process]:
-    """The service processes by name: one that hosts all four, or each its own."""
-    common = {
-        **os.environ,
+def operator(home: Home, nats: Broker, store: Store | None) -> dict[str, str]:
+    """The environment of those who operate this machine's Firetrial."""
+    told = {
         "FIRETRIAL_NATS_URL": nats.url,
         "FIRETRIAL_NATS_USER": "firetrial",
         "FIRETRIAL_NATS_PASSWORD": nats.password,
         "FIRETRIAL_OBJECTS_URL": store.url if store else f"file://{home.objects}",
+    }
+    if store:
+        told["FIRETRIAL_S3_ACCESS_KEY"], told["FIRETRIAL_S3_SECRET_KEY"] = store.keys["operator"]
+    return told
+
+
+def services(
+    home: Home, nats: Broker, store: Store | None, *, split: bool, address: str
+) -> dict[str, Process]:
+    """The service processes by name: one that hosts all four, or each its own."""
+    own_keys = ("FIRETRIAL_S3_ACCESS_KEY", "FIRETRIAL_S3_SECRET_KEY")
+    common = {
+        **os.environ,
+        **{name: told for name, told in operator(home, nats, store).items() if name not in own_keys},
         "FIRETRIAL_RUNNER_WORK_DIR": str(home.path / "work"),
     }
     for name, (key, secret) in store.keys.items() if store else ():

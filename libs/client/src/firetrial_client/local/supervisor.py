@@ -19,7 +19,16 @@ from pathlib import Path
 from types import FrameType
 
 from firetrial_client.local.home import Home, take_lock, write_json
-from firetrial_client.local.processes import SERVICES, Process, StartError, Store, broker, s3_store, services
+from firetrial_client.local.processes import (
+    SERVICES,
+    Process,
+    StartError,
+    Store,
+    broker,
+    operator,
+    s3_store,
+    services,
+)
 
 _START = 60.0
 # Longer than the services' own drain, so that they are not killed while they end in good order.
@@ -76,6 +85,7 @@ class Supervisor:
         if store:
             self._begin(store.process, lambda: _answers(store.url.rpartition("//")[2]))
             self._make_buckets(store)
+        write_json(self.home.operator, operator(self.home, nats, store))
         members = services(self.home, nats, store, split=self._options.split, address=self._options.address)
         for process in members.values():
             process.start()

@@ -1,0 +1,82 @@
+"""What operators are shown: tables, JSON, and questions before something is destroyed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+_HIDDEN = frozenset(("Cc", "Cs", "Cf", "Zl", "Zp"))
+
+as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document, for programs.")
+dry_run = click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def destructive(command: F) -> F:
+    """The options of what destroys: --yes, --dry-run, --json."""
+    return as_json(dry_run(yes(command)))
+
+
+def run(work: Awaitable[R]) -> R:
+    """What the coroutine gives."""
+
+    async def main() -> R:
+        return await work
+
+    return asyncio.run(main())
+
+
+def safe(text: object) -> str:
+    """The text with what a terminal would act on spelled out (`\\x1b`), line ends included."""
+    return "".join(
+        char.encode("unicode_escape").decode() if unicodedata.category(char) in _HIDDEN else char
+        for char in str(text)
+    )
+
+
+def show_json(value: Any) -> None:
+    """One document on one line, ASCII alone."""
+    click.echo(json.dumps(value, default=str))
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns two blanks apart; what stands in them is made safe."""
+    lines = [list(headers), *([safe(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    for number, line in enumerate(lines):
+        text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        click.echo(click.style(text, bold=True) if number == 0 else text)
+
+
+def confirm(question: str, *, sure: bool) -> None:
+    """Ask on a terminal, unless `sure`. Raises UsageError where nobody can be asked, Abort for a no."""
+    if sure:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} Say --yes, for nobody is at a terminal to be asked.")
+    click.confirm(question, abort=True, err=True)
+
+
+def size(count: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
+
+
+def span(seconds: float) -> str:
+    """A length of time for people, in its largest unit."""
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
