@@ -22,21 +22,24 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.analyzer.v1 import attribution_pb2 as firetrial_dot_analyzer_dot_v1_dot_attribution__pb2
 from firetrial.analyzer.v1 import integrity_pb2 as firetrial_dot_analyzer_dot_v1_dot_integrity__pb2
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$firetrial/analyzer/v1/analysis.proto\x12\x15\x66iretrial.analyzer.v1\x1a\'firetrial/analyzer/v1/attribution.proto\x1a%firetrial/analyzer/v1/integrity.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x02\n\x06Report\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x12\n\nended_runs\x18\x02 \x01(\x05\x12\x15\n\rexpected_runs\x18\x03 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\x12\x30\n\x04html\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08markdown\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04json\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12.\n\nchanged_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\"\x9f\x01\n\x08\x41nalysis\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x37\n\x0b\x61ttribution\x18\x03 \x01(\x0b\x32\".firetrial.analyzer.v1.Attribution\x12\x33\n\tintegrity\x18\x04 \x01(\x0b\x32 .firetrial.analyzer.v1.Integrityb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$firetrial/analyzer/v1/analysis.proto\x12\x15\x66iretrial.analyzer.v1\x1a firetrial/access/v1/access.proto\x1a\'firetrial/analyzer/v1/attribution.proto\x1a%firetrial/analyzer/v1/integrity.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbd\x02\n\x06Report\x12\x1b\n\rexperiment_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x12\n\nended_runs\x18\x02 \x01(\x05\x12\x15\n\rexpected_runs\x18\x03 \x01(\x05\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\x12\x30\n\x04html\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08markdown\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04json\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12.\n\nchanged_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\"\x9f\x01\n\x08\x41nalysis\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x37\n\x0b\x61ttribution\x18\x03 \x01(\x0b\x32\".firetrial.analyzer.v1.Attribution\x12\x33\n\tintegrity\x18\x04 \x01(\x0b\x32 .firetrial.analyzer.v1.Integrityb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.analyzer.v1.analysis_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REPORT']._serialized_start=215
-  _globals['_REPORT']._serialized_end=526
-  _globals['_ANALYSIS']._serialized_start=529
-  _globals['_ANALYSIS']._serialized_end=688
+  _globals['_REPORT'].fields_by_name['experiment_id']._loaded_options = None
+  _globals['_REPORT'].fields_by_name['experiment_id']._serialized_options = b'\360\340\030\001'
+  _globals['_REPORT']._serialized_start=249
+  _globals['_REPORT']._serialized_end=566
+  _globals['_ANALYSIS']._serialized_start=569
+  _globals['_ANALYSIS']._serialized_end=728
 # @@protoc_insertion_point(module_scope)

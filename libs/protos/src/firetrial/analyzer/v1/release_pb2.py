@@ -22,19 +22,22 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#firetrial/analyzer/v1/release.proto\x12\x15\x66iretrial.analyzer.v1\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8f\x03\n\x07Release\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x32\n\x05tasks\x18\x03 \x03(\x0b\x32#.firetrial.analyzer.v1.ReleasedTask\x12-\n\x05judge\x18\x04 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x19\n\x11judge_config_hash\x18\x05 \x01(\t\x12\x16\n\x0e\x63\x61libration_id\x18\x06 \x01(\t\x12\x18\n\x10taxonomy_version\x18\x07 \x01(\t\x12\x17\n\x0ftaxonomy_sha256\x18\x08 \x01(\t\x12\x16\n\x0eprompts_sha256\x18\t \x01(\t\x12\x15\n\rprices_sha256\x18\n \x01(\t\x12\x16\n\x0e\x63utoffs_sha256\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x63hecksum\x18\r \x01(\t\x12\x0f\n\x07repeats\x18\x0e \x01(\x05\"V\n\x0cReleasedTask\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x13\n\x0btask_sha256\x18\x03 \x01(\t\x12\x14\n\x0ctruth_sha256\x18\x04 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#firetrial/analyzer/v1/release.proto\x12\x15\x66iretrial.analyzer.v1\x1a firetrial/access/v1/access.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x95\x03\n\x07Release\x12\x12\n\x04name\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x32\n\x05tasks\x18\x03 \x03(\x0b\x32#.firetrial.analyzer.v1.ReleasedTask\x12-\n\x05judge\x18\x04 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x19\n\x11judge_config_hash\x18\x05 \x01(\t\x12\x16\n\x0e\x63\x61libration_id\x18\x06 \x01(\t\x12\x18\n\x10taxonomy_version\x18\x07 \x01(\t\x12\x17\n\x0ftaxonomy_sha256\x18\x08 \x01(\t\x12\x16\n\x0eprompts_sha256\x18\t \x01(\t\x12\x15\n\rprices_sha256\x18\n \x01(\t\x12\x16\n\x0e\x63utoffs_sha256\x18\x0b \x01(\t\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x63hecksum\x18\r \x01(\t\x12\x0f\n\x07repeats\x18\x0e \x01(\x05\"V\n\x0cReleasedTask\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x13\n\x0btask_sha256\x18\x03 \x01(\t\x12\x14\n\x0ctruth_sha256\x18\x04 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.analyzer.v1.release_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RELEASE']._serialized_start=126
-  _globals['_RELEASE']._serialized_end=525
-  _globals['_RELEASEDTASK']._serialized_start=527
-  _globals['_RELEASEDTASK']._serialized_end=613
+  _globals['_RELEASE'].fields_by_name['name']._loaded_options = None
+  _globals['_RELEASE'].fields_by_name['name']._serialized_options = b'\360\340\030\001'
+  _globals['_RELEASE']._serialized_start=160
+  _globals['_RELEASE']._serialized_end=565
+  _globals['_RELEASEDTASK']._serialized_start=567
+  _globals['_RELEASEDTASK']._serialized_end=653
 # @@protoc_insertion_point(module_scope)

@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.judge.v1 import calibration_pb2 as firetrial_dot_judge_dot_v1_dot_calibration__pb2
 from firetrial.judge.v1 import entailment_pb2 as firetrial_dot_judge_dot_v1_dot_entailment__pb2
 from firetrial.judge.v1 import judgement_pb2 as firetrial_dot_judge_dot_v1_dot_judgement__pb2
@@ -29,53 +30,83 @@ from firetrial.judge.v1 import rubric_pb2 as firetrial_dot_judge_dot_v1_dot_rubr
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&firetrial/judge/v1/judge_service.proto\x12\x12\x66iretrial.judge.v1\x1a$firetrial/judge/v1/calibration.proto\x1a#firetrial/judge/v1/entailment.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1f\x66iretrial/judge/v1/rubric.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"l\n\x10ScoreTextRequest\x12\x12\n\nconclusion\x18\x01 \x01(\t\x12\x14\n\x0cground_truth\x18\x02 \x01(\t\x12.\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"E\n\x11ScoreTextResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\"<\n\x13GetJudgementRequest\x12\x0c\n\x02id\x18\x01 \x01(\tH\x00\x12\x10\n\x06run_id\x18\x02 \x01(\tH\x00\x42\x05\n\x03key\"H\n\x14GetJudgementResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\">\n\x15ListJudgementsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"d\n\x16ListJudgementsResponse\x12\x31\n\njudgements\x18\x01 \x03(\x0b\x32\x1d.firetrial.judge.v1.Judgement\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"Q\n\x0fJudgeRunRequest\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12.\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"D\n\x10JudgeRunResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\"/\n\x16WatchJudgementsRequest\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\"K\n\x17WatchJudgementsResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\"g\n\x16GradeSubmissionRequest\x12\x0e\n\x06rubric\x18\x01 \x01(\x0c\x12\r\n\x05\x66iles\x18\x02 \x01(\x0c\x12.\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"C\n\x17GradeSubmissionResponse\x12(\n\x05grade\x18\x01 \x01(\x0b\x32\x19.firetrial.judge.v1.Grade\"R\n\x10\x43\x61librateRequest\x12\x0e\n\x06labels\x18\x01 \x01(\x0c\x12.\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"I\n\x11\x43\x61librateResponse\x12\x34\n\x0b\x63\x61libration\x18\x01 \x01(\x0b\x32\x1f.firetrial.judge.v1.Calibration\"#\n\x15GetCalibrationRequest\x12\n\n\x02id\x18\x01 \x01(\t\"N\n\x16GetCalibrationResponse\x12\x34\n\x0b\x63\x61libration\x18\x01 \x01(\x0b\x32\x1f.firetrial.judge.v1.Calibration\"@\n\x17ListCalibrationsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"j\n\x18ListCalibrationsResponse\x12\x35\n\x0c\x63\x61librations\x18\x01 \x03(\x0b\x32\x1f.firetrial.judge.v1.Calibration\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"F\n\x14\x44\x65scribeJudgeRequest\x12.\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"\xbd\x01\n\x15\x44\x65scribeJudgeResponse\x12.\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x13\n\x0b\x63onfig_hash\x18\x02 \x01(\t\x12\x16\n\x0e\x63\x61libration_id\x18\x03 \x01(\t\x12\x0f\n\x07prompts\x18\x04 \x01(\t\x12\x16\n\x0eprompts_sha256\x18\x05 \x01(\t\x12\x0f\n\x07quality\x18\x06 \x01(\t\x12\r\n\x05\x64rift\x18\x07 \x01(\t2\xe9\x08\n\x0cJudgeService\x12X\n\tScoreText\x12$.firetrial.judge.v1.ScoreTextRequest\x1a%.firetrial.judge.v1.ScoreTextResponse\x12j\n\x0f\x43heckEntailment\x12*.firetrial.judge.v1.CheckEntailmentRequest\x1a+.firetrial.judge.v1.CheckEntailmentResponse\x12U\n\x08JudgeRun\x12#.firetrial.judge.v1.JudgeRunRequest\x1a$.firetrial.judge.v1.JudgeRunResponse\x12\x61\n\x0cGetJudgement\x12\'.firetrial.judge.v1.GetJudgementRequest\x1a(.firetrial.judge.v1.GetJudgementResponse\x12g\n\x0eListJudgements\x12).firetrial.judge.v1.ListJudgementsRequest\x1a*.firetrial.judge.v1.ListJudgementsResponse\x12l\n\x0fWatchJudgements\x12*.firetrial.judge.v1.WatchJudgementsRequest\x1a+.firetrial.judge.v1.WatchJudgementsResponse0\x01\x12j\n\x0fGradeSubmission\x12*.firetrial.judge.v1.GradeSubmissionRequest\x1a+.firetrial.judge.v1.GradeSubmissionResponse\x12X\n\tCalibrate\x12$.firetrial.judge.v1.CalibrateRequest\x1a%.firetrial.judge.v1.CalibrateResponse\x12g\n\x0eGetCalibration\x12).firetrial.judge.v1.GetCalibrationRequest\x1a*.firetrial.judge.v1.GetCalibrationResponse\x12m\n\x10ListCalibrations\x12+.firetrial.judge.v1.ListCalibrationsRequest\x1a,.firetrial.judge.v1.ListCalibrationsResponse\x12\x64\n\rDescribeJudge\x12(.firetrial.judge.v1.DescribeJudgeRequest\x1a).firetrial.judge.v1.DescribeJudgeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&firetrial/judge/v1/judge_service.proto\x12\x12\x66iretrial.judge.v1\x1a firetrial/access/v1/access.proto\x1a$firetrial/judge/v1/calibration.proto\x1a#firetrial/judge/v1/entailment.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1f\x66iretrial/judge/v1/rubric.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\"l\n\x10ScoreTextRequest\x12\x12\n\nconclusion\x18\x01 \x01(\t\x12\x14\n\x0cground_truth\x18\x02 \x01(\t\x12.\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"E\n\x11ScoreTextResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\"H\n\x13GetJudgementRequest\x12\x12\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01H\x00\x12\x16\n\x06run_id\x18\x02 \x01(\tB\x04\xf0\xe0\x18\x01H\x00\x42\x05\n\x03key\"H\n\x14GetJudgementResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\">\n\x15ListJudgementsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"d\n\x16ListJudgementsResponse\x12\x31\n\njudgements\x18\x01 \x03(\x0b\x32\x1d.firetrial.judge.v1.Judgement\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"W\n\x0fJudgeRunRequest\x12\x14\n\x06run_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12.\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"D\n\x10JudgeRunResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\"5\n\x16WatchJudgementsRequest\x12\x1b\n\rexperiment_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\"K\n\x17WatchJudgementsResponse\x12\x30\n\tjudgement\x18\x01 \x01(\x0b\x32\x1d.firetrial.judge.v1.Judgement\"g\n\x16GradeSubmissionRequest\x12\x0e\n\x06rubric\x18\x01 \x01(\x0c\x12\r\n\x05\x66iles\x18\x02 \x01(\x0c\x12.\n\x06\x63onfig\x18\x03 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"C\n\x17GradeSubmissionResponse\x12(\n\x05grade\x18\x01 \x01(\x0b\x32\x19.firetrial.judge.v1.Grade\"R\n\x10\x43\x61librateRequest\x12\x0e\n\x06labels\x18\x01 \x01(\x0c\x12.\n\x06\x63onfig\x18\x02 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"I\n\x11\x43\x61librateResponse\x12\x34\n\x0b\x63\x61libration\x18\x01 \x01(\x0b\x32\x1f.firetrial.judge.v1.Calibration\"#\n\x15GetCalibrationRequest\x12\n\n\x02id\x18\x01 \x01(\t\"N\n\x16GetCalibrationResponse\x12\x34\n\x0b\x63\x61libration\x18\x01 \x01(\x0b\x32\x1f.firetrial.judge.v1.Calibration\"@\n\x17ListCalibrationsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"j\n\x18ListCalibrationsResponse\x12\x35\n\x0c\x63\x61librations\x18\x01 \x03(\x0b\x32\x1f.firetrial.judge.v1.Calibration\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"F\n\x14\x44\x65scribeJudgeRequest\x12.\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\"\xbd\x01\n\x15\x44\x65scribeJudgeResponse\x12.\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x13\n\x0b\x63onfig_hash\x18\x02 \x01(\t\x12\x16\n\x0e\x63\x61libration_id\x18\x03 \x01(\t\x12\x0f\n\x07prompts\x18\x04 \x01(\t\x12\x16\n\x0eprompts_sha256\x18\x05 \x01(\t\x12\x0f\n\x07quality\x18\x06 \x01(\t\x12\r\n\x05\x64rift\x18\x07 \x01(\t2\xd3\t\n\x0cJudgeService\x12\x61\n\tScoreText\x12$.firetrial.judge.v1.ScoreTextRequest\x1a%.firetrial.judge.v1.ScoreTextResponse\"\x07\xea\xe0\x18\x03\n\x01\x02\x12t\n\x0f\x43heckEntailment\x12*.firetrial.judge.v1.CheckEntailmentRequest\x1a+.firetrial.judge.v1.CheckEntailmentResponse\"\x08\xea\xe0\x18\x04\n\x02\x02\x04\x12`\n\x08JudgeRun\x12#.firetrial.judge.v1.JudgeRunRequest\x1a$.firetrial.judge.v1.JudgeRunResponse\"\t\xea\xe0\x18\x05\n\x01\x02\x10\x01\x12j\n\x0cGetJudgement\x12\'.firetrial.judge.v1.GetJudgementRequest\x1a(.firetrial.judge.v1.GetJudgementResponse\"\x07\xea\xe0\x18\x03\n\x01\x01\x12p\n\x0eListJudgements\x12).firetrial.judge.v1.ListJudgementsRequest\x1a*.firetrial.judge.v1.ListJudgementsResponse\"\x07\xea\xe0\x18\x03\n\x01\x01\x12u\n\x0fWatchJudgements\x12*.firetrial.judge.v1.WatchJudgementsRequest\x1a+.firetrial.judge.v1.WatchJudgementsResponse\"\x07\xea\xe0\x18\x03\n\x01\x01\x30\x01\x12u\n\x0fGradeSubmission\x12*.firetrial.judge.v1.GradeSubmissionRequest\x1a+.firetrial.judge.v1.GradeSubmissionResponse\"\t\xea\xe0\x18\x05\n\x01\x02\x10\x01\x12\x63\n\tCalibrate\x12$.firetrial.judge.v1.CalibrateRequest\x1a%.firetrial.judge.v1.CalibrateResponse\"\t\xea\xe0\x18\x05\n\x01\x03\x10\x01\x12p\n\x0eGetCalibration\x12).firetrial.judge.v1.GetCalibrationRequest\x1a*.firetrial.judge.v1.GetCalibrationResponse\"\x07\xea\xe0\x18\x03\n\x01\x01\x12v\n\x10ListCalibrations\x12+.firetrial.judge.v1.ListCalibrationsRequest\x1a,.firetrial.judge.v1.ListCalibrationsResponse\"\x07\xea\xe0\x18\x03\n\x01\x01\x12m\n\rDescribeJudge\x12(.firetrial.judge.v1.DescribeJudgeRequest\x1a).firetrial.judge.v1.DescribeJudgeResponse\"\x07\xea\xe0\x18\x03\n\x01\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.judge.v1.judge_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCORETEXTREQUEST']._serialized_start=236
-  _globals['_SCORETEXTREQUEST']._serialized_end=344
-  _globals['_SCORETEXTRESPONSE']._serialized_start=346
-  _globals['_SCORETEXTRESPONSE']._serialized_end=415
-  _globals['_GETJUDGEMENTREQUEST']._serialized_start=417
-  _globals['_GETJUDGEMENTREQUEST']._serialized_end=477
-  _globals['_GETJUDGEMENTRESPONSE']._serialized_start=479
-  _globals['_GETJUDGEMENTRESPONSE']._serialized_end=551
-  _globals['_LISTJUDGEMENTSREQUEST']._serialized_start=553
-  _globals['_LISTJUDGEMENTSREQUEST']._serialized_end=615
-  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_start=617
-  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_end=717
-  _globals['_JUDGERUNREQUEST']._serialized_start=719
-  _globals['_JUDGERUNREQUEST']._serialized_end=800
-  _globals['_JUDGERUNRESPONSE']._serialized_start=802
-  _globals['_JUDGERUNRESPONSE']._serialized_end=870
-  _globals['_WATCHJUDGEMENTSREQUEST']._serialized_start=872
-  _globals['_WATCHJUDGEMENTSREQUEST']._serialized_end=919
-  _globals['_WATCHJUDGEMENTSRESPONSE']._serialized_start=921
-  _globals['_WATCHJUDGEMENTSRESPONSE']._serialized_end=996
-  _globals['_GRADESUBMISSIONREQUEST']._serialized_start=998
-  _globals['_GRADESUBMISSIONREQUEST']._serialized_end=1101
-  _globals['_GRADESUBMISSIONRESPONSE']._serialized_start=1103
-  _globals['_GRADESUBMISSIONRESPONSE']._serialized_end=1170
-  _globals['_CALIBRATEREQUEST']._serialized_start=1172
-  _globals['_CALIBRATEREQUEST']._serialized_end=1254
-  _globals['_CALIBRATERESPONSE']._serialized_start=1256
-  _globals['_CALIBRATERESPONSE']._serialized_end=1329
-  _globals['_GETCALIBRATIONREQUEST']._serialized_start=1331
-  _globals['_GETCALIBRATIONREQUEST']._serialized_end=1366
-  _globals['_GETCALIBRATIONRESPONSE']._serialized_start=1368
-  _globals['_GETCALIBRATIONRESPONSE']._serialized_end=1446
-  _globals['_LISTCALIBRATIONSREQUEST']._serialized_start=1448
-  _globals['_LISTCALIBRATIONSREQUEST']._serialized_end=1512
-  _globals['_LISTCALIBRATIONSRESPONSE']._serialized_start=1514
-  _globals['_LISTCALIBRATIONSRESPONSE']._serialized_end=1620
-  _globals['_DESCRIBEJUDGEREQUEST']._serialized_start=1622
-  _globals['_DESCRIBEJUDGEREQUEST']._serialized_end=1692
-  _globals['_DESCRIBEJUDGERESPONSE']._serialized_start=1695
-  _globals['_DESCRIBEJUDGERESPONSE']._serialized_end=1884
-  _globals['_JUDGESERVICE']._serialized_start=1887
-  _globals['_JUDGESERVICE']._serialized_end=3016
+  _globals['_GETJUDGEMENTREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_GETJUDGEMENTREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_GETJUDGEMENTREQUEST'].fields_by_name['run_id']._loaded_options = None
+  _globals['_GETJUDGEMENTREQUEST'].fields_by_name['run_id']._serialized_options = b'\360\340\030\001'
+  _globals['_JUDGERUNREQUEST'].fields_by_name['run_id']._loaded_options = None
+  _globals['_JUDGERUNREQUEST'].fields_by_name['run_id']._serialized_options = b'\360\340\030\001'
+  _globals['_WATCHJUDGEMENTSREQUEST'].fields_by_name['experiment_id']._loaded_options = None
+  _globals['_WATCHJUDGEMENTSREQUEST'].fields_by_name['experiment_id']._serialized_options = b'\360\340\030\001'
+  _globals['_JUDGESERVICE'].methods_by_name['ScoreText']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['ScoreText']._serialized_options = b'\352\340\030\003\n\001\002'
+  _globals['_JUDGESERVICE'].methods_by_name['CheckEntailment']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['CheckEntailment']._serialized_options = b'\352\340\030\004\n\002\002\004'
+  _globals['_JUDGESERVICE'].methods_by_name['JudgeRun']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['JudgeRun']._serialized_options = b'\352\340\030\005\n\001\002\020\001'
+  _globals['_JUDGESERVICE'].methods_by_name['GetJudgement']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['GetJudgement']._serialized_options = b'\352\340\030\003\n\001\001'
+  _globals['_JUDGESERVICE'].methods_by_name['ListJudgements']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['ListJudgements']._serialized_options = b'\352\340\030\003\n\001\001'
+  _globals['_JUDGESERVICE'].methods_by_name['WatchJudgements']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['WatchJudgements']._serialized_options = b'\352\340\030\003\n\001\001'
+  _globals['_JUDGESERVICE'].methods_by_name['GradeSubmission']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['GradeSubmission']._serialized_options = b'\352\340\030\005\n\001\002\020\001'
+  _globals['_JUDGESERVICE'].methods_by_name['Calibrate']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['Calibrate']._serialized_options = b'\352\340\030\005\n\001\003\020\001'
+  _globals['_JUDGESERVICE'].methods_by_name['GetCalibration']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['GetCalibration']._serialized_options = b'\352\340\030\003\n\001\001'
+  _globals['_JUDGESERVICE'].methods_by_name['ListCalibrations']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['ListCalibrations']._serialized_options = b'\352\340\030\003\n\001\001'
+  _globals['_JUDGESERVICE'].methods_by_name['DescribeJudge']._loaded_options = None
+  _globals['_JUDGESERVICE'].methods_by_name['DescribeJudge']._serialized_options = b'\352\340\030\003\n\001\001'
+  _globals['_SCORETEXTREQUEST']._serialized_start=270
+  _globals['_SCORETEXTREQUEST']._serialized_end=378
+  _globals['_SCORETEXTRESPONSE']._serialized_start=380
+  _globals['_SCORETEXTRESPONSE']._serialized_end=449
+  _globals['_GETJUDGEMENTREQUEST']._serialized_start=451
+  _globals['_GETJUDGEMENTREQUEST']._serialized_end=523
+  _globals['_GETJUDGEMENTRESPONSE']._serialized_start=525
+  _globals['_GETJUDGEMENTRESPONSE']._serialized_end=597
+  _globals['_LISTJUDGEMENTSREQUEST']._serialized_start=599
+  _globals['_LISTJUDGEMENTSREQUEST']._serialized_end=661
+  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_start=663
+  _globals['_LISTJUDGEMENTSRESPONSE']._serialized_end=763
+  _globals['_JUDGERUNREQUEST']._serialized_start=765
+  _globals['_JUDGERUNREQUEST']._serialized_end=852
+  _globals['_JUDGERUNRESPONSE']._serialized_start=854
+  _globals['_JUDGERUNRESPONSE']._serialized_end=922
+  _globals['_WATCHJUDGEMENTSREQUEST']._serialized_start=924
+  _globals['_WATCHJUDGEMENTSREQUEST']._serialized_end=977
+  _globals['_WATCHJUDGEMENTSRESPONSE']._serialized_start=979
+  _globals['_WATCHJUDGEMENTSRESPONSE']._serialized_end=1054
+  _globals['_GRADESUBMISSIONREQUEST']._serialized_start=1056
+  _globals['_GRADESUBMISSIONREQUEST']._serialized_end=1159
+  _globals['_GRADESUBMISSIONRESPONSE']._serialized_start=1161
+  _globals['_GRADESUBMISSIONRESPONSE']._serialized_end=1228
+  _globals['_CALIBRATEREQUEST']._serialized_start=1230
+  _globals['_CALIBRATEREQUEST']._serialized_end=1312
+  _globals['_CALIBRATERESPONSE']._serialized_start=1314
+  _globals['_CALIBRATERESPONSE']._serialized_end=1387
+  _globals['_GETCALIBRATIONREQUEST']._serialized_start=1389
+  _globals['_GETCALIBRATIONREQUEST']._serialized_end=1424
+  _globals['_GETCALIBRATIONRESPONSE']._serialized_start=1426
+  _globals['_GETCALIBRATIONRESPONSE']._serialized_end=1504
+  _globals['_LISTCALIBRATIONSREQUEST']._serialized_start=1506
+  _globals['_LISTCALIBRATIONSREQUEST']._serialized_end=1570
+  _globals['_LISTCALIBRATIONSRESPONSE']._serialized_start=1572
+  _globals['_LISTCALIBRATIONSRESPONSE']._serialized_end=1678
+  _globals['_DESCRIBEJUDGEREQUEST']._serialized_start=1680
+  _globals['_DESCRIBEJUDGEREQUEST']._serialized_end=1750
+  _globals['_DESCRIBEJUDGERESPONSE']._serialized_start=1753
+  _globals['_DESCRIBEJUDGERESPONSE']._serialized_end=1942
+  _globals['_JUDGESERVICE']._serialized_start=1945
+  _globals['_JUDGESERVICE']._serialized_end=3180
 # @@protoc_insertion_point(module_scope)

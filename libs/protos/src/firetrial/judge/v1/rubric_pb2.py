@@ -22,11 +22,12 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.judge.v1 import judgement_pb2 as firetrial_dot_judge_dot_v1_dot_judgement__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/judge/v1/rubric.proto\x12\x12\x66iretrial.judge.v1\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcb\x05\n\x05Grade\x12\n\n\x02id\x18\x01 \x01(\t\x12\x15\n\rrubric_sha256\x18\x02 \x01(\t\x12\x19\n\x11submission_sha256\x18\x03 \x01(\t\x12-\n\x06leaves\x18\x04 \x03(\x0b\x32\x1d.firetrial.judge.v1.LeafGrade\x12=\n\nconditions\x18\x05 \x03(\x0b\x32).firetrial.judge.v1.Grade.ConditionsEntry\x12\x13\n\x06passed\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06strict\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12\x13\n\x06\x61lmost\x18\x08 \x01(\x08H\x02\x88\x01\x01\x12\x12\n\x05valid\x18\t \x01(\x08H\x03\x88\x01\x01\x12\x12\n\x05score\x18\n \x01(\x01H\x04\x88\x01\x01\x12I\n\x11score_by_category\x18\x0b \x03(\x0b\x32..firetrial.judge.v1.Grade.ScoreByCategoryEntry\x12\x0e\n\x06\x66\x61ults\x18\x0c \x03(\t\x12-\n\tgraded_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x63onfig_hash\x18\x0e \x01(\t\x12-\n\x05usage\x18\x0f \x01(\x0b\x32\x1e.firetrial.judge.v1.JudgeUsage\x12\r\n\x05\x66lags\x18\x10 \x03(\t\x12\r\n\x05notes\x18\x11 \x03(\t\x1aV\n\x0f\x43onditionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x05value\x18\x02 \x01(\x0b\x32#.firetrial.judge.v1.PassedOverTotal:\x02\x38\x01\x1a\x36\n\x14ScoreByCategoryEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\t\n\x07_passedB\t\n\x07_strictB\t\n\x07_almostB\x08\n\x06_validB\x08\n\x06_score\"0\n\x0fPassedOverTotal\x12\x0e\n\x06passed\x18\x01 \x01(\x05\x12\r\n\x05total\x18\x02 \x01(\x05\"\x95\x02\n\tLeafGrade\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12,\n\x05state\x18\x02 \x01(\x0e\x32\x1d.firetrial.judge.v1.LeafState\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\trationale\x18\x04 \x01(\t\x12\x10\n\x08\x65vidence\x18\x05 \x03(\t\x12\x0f\n\x07reading\x18\x06 \x03(\t\x12\x0e\n\x06\x61nswer\x18\x07 \x01(\t\x12+\n\x05votes\x18\x08 \x03(\x0b\x32\x1c.firetrial.judge.v1.LeafVote\x12\x16\n\tflip_rate\x18\t \x01(\x01H\x01\x88\x01\x01\x12\x12\n\nsettled_by\x18\n \x03(\tB\x08\n\x06_scoreB\x0c\n\n_flip_rate\"g\n\x08LeafVote\x12\r\n\x05judge\x18\x01 \x01(\t\x12\x0e\n\x06repeat\x18\x02 \x01(\x05\x12,\n\x05state\x18\x03 \x01(\x0e\x32\x1d.firetrial.judge.v1.LeafState\x12\x0e\n\x06\x61nswer\x18\x04 \x01(\t*n\n\tLeafState\x12\x1a\n\x16LEAF_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11LEAF_STATE_PASSED\x10\x01\x12\x15\n\x11LEAF_STATE_FAILED\x10\x02\x12\x17\n\x13LEAF_STATE_UNSCORED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/judge/v1/rubric.proto\x12\x12\x66iretrial.judge.v1\x1a firetrial/access/v1/access.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x05\n\x05Grade\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x15\n\rrubric_sha256\x18\x02 \x01(\t\x12\x19\n\x11submission_sha256\x18\x03 \x01(\t\x12-\n\x06leaves\x18\x04 \x03(\x0b\x32\x1d.firetrial.judge.v1.LeafGrade\x12=\n\nconditions\x18\x05 \x03(\x0b\x32).firetrial.judge.v1.Grade.ConditionsEntry\x12\x13\n\x06passed\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06strict\x18\x07 \x01(\x08H\x01\x88\x01\x01\x12\x13\n\x06\x61lmost\x18\x08 \x01(\x08H\x02\x88\x01\x01\x12\x12\n\x05valid\x18\t \x01(\x08H\x03\x88\x01\x01\x12\x12\n\x05score\x18\n \x01(\x01H\x04\x88\x01\x01\x12I\n\x11score_by_category\x18\x0b \x03(\x0b\x32..firetrial.judge.v1.Grade.ScoreByCategoryEntry\x12\x0e\n\x06\x66\x61ults\x18\x0c \x03(\t\x12-\n\tgraded_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x63onfig_hash\x18\x0e \x01(\t\x12-\n\x05usage\x18\x0f \x01(\x0b\x32\x1e.firetrial.judge.v1.JudgeUsage\x12\r\n\x05\x66lags\x18\x10 \x03(\t\x12\r\n\x05notes\x18\x11 \x03(\t\x1aV\n\x0f\x43onditionsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x05value\x18\x02 \x01(\x0b\x32#.firetrial.judge.v1.PassedOverTotal:\x02\x38\x01\x1a\x36\n\x14ScoreByCategoryEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\t\n\x07_passedB\t\n\x07_strictB\t\n\x07_almostB\x08\n\x06_validB\x08\n\x06_score\"0\n\x0fPassedOverTotal\x12\x0e\n\x06passed\x18\x01 \x01(\x05\x12\r\n\x05total\x18\x02 \x01(\x05\"\x95\x02\n\tLeafGrade\x12\x0f\n\x07node_id\x18\x01 \x01(\t\x12,\n\x05state\x18\x02 \x01(\x0e\x32\x1d.firetrial.judge.v1.LeafState\x12\x12\n\x05score\x18\x03 \x01(\x01H\x00\x88\x01\x01\x12\x11\n\trationale\x18\x04 \x01(\t\x12\x10\n\x08\x65vidence\x18\x05 \x03(\t\x12\x0f\n\x07reading\x18\x06 \x03(\t\x12\x0e\n\x06\x61nswer\x18\x07 \x01(\t\x12+\n\x05votes\x18\x08 \x03(\x0b\x32\x1c.firetrial.judge.v1.LeafVote\x12\x16\n\tflip_rate\x18\t \x01(\x01H\x01\x88\x01\x01\x12\x12\n\nsettled_by\x18\n \x03(\tB\x08\n\x06_scoreB\x0c\n\n_flip_rate\"g\n\x08LeafVote\x12\r\n\x05judge\x18\x01 \x01(\t\x12\x0e\n\x06repeat\x18\x02 \x01(\x05\x12,\n\x05state\x18\x03 \x01(\x0e\x32\x1d.firetrial.judge.v1.LeafState\x12\x0e\n\x06\x61nswer\x18\x04 \x01(\t*n\n\tLeafState\x12\x1a\n\x16LEAF_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11LEAF_STATE_PASSED\x10\x01\x12\x15\n\x11LEAF_STATE_FAILED\x10\x02\x12\x17\n\x13LEAF_STATE_UNSCORED\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,18 +38,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRADE_CONDITIONSENTRY']._serialized_options = b'8\001'
   _globals['_GRADE_SCOREBYCATEGORYENTRY']._loaded_options = None
   _globals['_GRADE_SCOREBYCATEGORYENTRY']._serialized_options = b'8\001'
-  _globals['_LEAFSTATE']._serialized_start=1277
-  _globals['_LEAFSTATE']._serialized_end=1387
-  _globals['_GRADE']._serialized_start=125
-  _globals['_GRADE']._serialized_end=840
-  _globals['_GRADE_CONDITIONSENTRY']._serialized_start=645
-  _globals['_GRADE_CONDITIONSENTRY']._serialized_end=731
-  _globals['_GRADE_SCOREBYCATEGORYENTRY']._serialized_start=733
-  _globals['_GRADE_SCOREBYCATEGORYENTRY']._serialized_end=787
-  _globals['_PASSEDOVERTOTAL']._serialized_start=842
-  _globals['_PASSEDOVERTOTAL']._serialized_end=890
-  _globals['_LEAFGRADE']._serialized_start=893
-  _globals['_LEAFGRADE']._serialized_end=1170
-  _globals['_LEAFVOTE']._serialized_start=1172
-  _globals['_LEAFVOTE']._serialized_end=1275
+  _globals['_GRADE'].fields_by_name['id']._loaded_options = None
+  _globals['_GRADE'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_LEAFSTATE']._serialized_start=1317
+  _globals['_LEAFSTATE']._serialized_end=1427
+  _globals['_GRADE']._serialized_start=159
+  _globals['_GRADE']._serialized_end=880
+  _globals['_GRADE_CONDITIONSENTRY']._serialized_start=685
+  _globals['_GRADE_CONDITIONSENTRY']._serialized_end=771
+  _globals['_GRADE_SCOREBYCATEGORYENTRY']._serialized_start=773
+  _globals['_GRADE_SCOREBYCATEGORYENTRY']._serialized_end=827
+  _globals['_PASSEDOVERTOTAL']._serialized_start=882
+  _globals['_PASSEDOVERTOTAL']._serialized_end=930
+  _globals['_LEAFGRADE']._serialized_start=933
+  _globals['_LEAFGRADE']._serialized_end=1210
+  _globals['_LEAFVOTE']._serialized_start=1212
+  _globals['_LEAFVOTE']._serialized_end=1315
 # @@protoc_insertion_point(module_scope)

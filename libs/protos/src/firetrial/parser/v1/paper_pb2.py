@@ -22,33 +22,36 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/parser/v1/paper.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xac\x04\n\x05Paper\x12\n\n\x02id\x18\x01 \x01(\t\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.firetrial.parser.v1.PaperState\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x32\n\x06source\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08\x64ocument\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08task_ids\x18\x08 \x03(\t\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\x12\x30\n\x0csubmitted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05pages\x18\x0c \x01(\x05\x12\x0e\n\x06\x66\x61ults\x18\r \x03(\t\x12\x12\n\nextraction\x18\x0e \x01(\t\x12\x31\n\tgrounding\x18\x0f \x01(\x0b\x32\x1e.firetrial.parser.v1.Grounding\x12\x0f\n\x07refused\x18\x10 \x03(\t\x12.\n\x05usage\x18\x11 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\"U\n\nPaperFacts\x12\r\n\x05title\x18\x01 \x01(\t\x12\x0f\n\x07\x61uthors\x18\x02 \x03(\t\x12\r\n\x05venue\x18\x03 \x01(\t\x12\x0c\n\x04year\x18\x04 \x01(\x05\x12\n\n\x02id\x18\x05 \x01(\t\"B\n\tGrounding\x12\x11\n\tsupported\x18\x01 \x01(\x05\x12\x12\n\nstatements\x18\x02 \x01(\x05\x12\x0e\n\x06method\x18\x03 \x01(\t\"\xbc\x01\n\nModelUsage\x12\x0f\n\x07purpose\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\r\n\x05\x63\x61lls\x18\x03 \x01(\x03\x12\x15\n\rprompt_tokens\x18\x04 \x01(\x03\x12\x19\n\x11\x63ompletion_tokens\x18\x05 \x01(\x03\x12\x15\n\rcached_tokens\x18\x06 \x01(\x03\x12\x15\n\x08\x63ost_usd\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\ncache_hits\x18\x08 \x01(\x03\x42\x0b\n\t_cost_usd\"\xa6\x01\n\x04Tree\x12.\n\x05paper\x18\x01 \x01(\x0b\x32\x1f.firetrial.parser.v1.PaperFacts\x12\'\n\x04root\x18\x02 \x01(\x0b\x32\x19.firetrial.parser.v1.Node\x12\x12\n\nextraction\x18\x03 \x01(\t\x12\x31\n\tgrounding\x18\x04 \x01(\x0b\x32\x1e.firetrial.parser.v1.Grounding\"\xd8\x02\n\x04Node\x12\x0c\n\x04path\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.firetrial.parser.v1.NodeKind\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08\x65vidence\x18\x05 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x06 \x03(\t\x12\x0e\n\x06models\x18\x07 \x03(\t\x12\x0f\n\x07metrics\x18\x08 \x03(\t\x12\x10\n\x08protocol\x18\t \x01(\t\x12\x12\n\nconclusion\x18\n \x01(\t\x12\x0c\n\x04page\x18\x0b \x01(\x05\x12\x11\n\tuncertain\x18\x0c \x01(\x08\x12+\n\x08\x63hildren\x18\r \x03(\x0b\x32\x19.firetrial.parser.v1.Node\x12\x0c\n\x04task\x18\x0e \x01(\t\x12*\n\x06quotes\x18\x0f \x03(\x0b\x32\x1a.firetrial.parser.v1.Quote\"N\n\x05Quote\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x05\x12\r\n\x05start\x18\x03 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x04 \x01(\x05\x12\r\n\x05score\x18\x05 \x01(\x01*\xa6\x01\n\nPaperState\x12\x1b\n\x17PAPER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15PAPER_STATE_SUBMITTED\x10\x01\x12\x16\n\x12PAPER_STATE_PARSED\x10\x02\x12\x15\n\x11PAPER_STATE_READY\x10\x03\x12\x16\n\x12PAPER_STATE_FAILED\x10\x04\x12\x19\n\x15PAPER_STATE_CANCELLED\x10\x05*i\n\x08NodeKind\x12\x19\n\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eNODE_KIND_ROOT\x10\x01\x12\x1a\n\x16NODE_KIND_INTERMEDIATE\x10\x02\x12\x12\n\x0eNODE_KIND_LEAF\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/parser/v1/paper.proto\x12\x13\x66iretrial.parser.v1\x1a firetrial/access/v1/access.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb2\x04\n\x05Paper\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12.\n\x05state\x18\x02 \x01(\x0e\x32\x1f.firetrial.parser.v1.PaperState\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\r\n\x05title\x18\x04 \x01(\t\x12\x32\n\x06source\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x34\n\x08\x64ocument\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x04tree\x18\x07 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x10\n\x08task_ids\x18\x08 \x03(\t\x12\x0f\n\x07\x66\x61ilure\x18\t \x01(\t\x12\x30\n\x0csubmitted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05pages\x18\x0c \x01(\x05\x12\x0e\n\x06\x66\x61ults\x18\r \x03(\t\x12\x12\n\nextraction\x18\x0e \x01(\t\x12\x31\n\tgrounding\x18\x0f \x01(\x0b\x32\x1e.firetrial.parser.v1.Grounding\x12\x0f\n\x07refused\x18\x10 \x03(\t\x12.\n\x05usage\x18\x11 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\"U\n\nPaperFacts\x12\r\n\x05title\x18\x01 \x01(\t\x12\x0f\n\x07\x61uthors\x18\x02 \x03(\t\x12\r\n\x05venue\x18\x03 \x01(\t\x12\x0c\n\x04year\x18\x04 \x01(\x05\x12\n\n\x02id\x18\x05 \x01(\t\"B\n\tGrounding\x12\x11\n\tsupported\x18\x01 \x01(\x05\x12\x12\n\nstatements\x18\x02 \x01(\x05\x12\x0e\n\x06method\x18\x03 \x01(\t\"\xbc\x01\n\nModelUsage\x12\x0f\n\x07purpose\x18\x01 \x01(\t\x12\r\n\x05model\x18\x02 \x01(\t\x12\r\n\x05\x63\x61lls\x18\x03 \x01(\x03\x12\x15\n\rprompt_tokens\x18\x04 \x01(\x03\x12\x19\n\x11\x63ompletion_tokens\x18\x05 \x01(\x03\x12\x15\n\rcached_tokens\x18\x06 \x01(\x03\x12\x15\n\x08\x63ost_usd\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x12\n\ncache_hits\x18\x08 \x01(\x03\x42\x0b\n\t_cost_usd\"\xa6\x01\n\x04Tree\x12.\n\x05paper\x18\x01 \x01(\x0b\x32\x1f.firetrial.parser.v1.PaperFacts\x12\'\n\x04root\x18\x02 \x01(\x0b\x32\x19.firetrial.parser.v1.Node\x12\x12\n\nextraction\x18\x03 \x01(\t\x12\x31\n\tgrounding\x18\x04 \x01(\x0b\x32\x1e.firetrial.parser.v1.Grounding\"\xd8\x02\n\x04Node\x12\x0c\n\x04path\x18\x01 \x01(\t\x12+\n\x04kind\x18\x02 \x01(\x0e\x32\x1d.firetrial.parser.v1.NodeKind\x12\r\n\x05title\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08\x65vidence\x18\x05 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x06 \x03(\t\x12\x0e\n\x06models\x18\x07 \x03(\t\x12\x0f\n\x07metrics\x18\x08 \x03(\t\x12\x10\n\x08protocol\x18\t \x01(\t\x12\x12\n\nconclusion\x18\n \x01(\t\x12\x0c\n\x04page\x18\x0b \x01(\x05\x12\x11\n\tuncertain\x18\x0c \x01(\x08\x12+\n\x08\x63hildren\x18\r \x03(\x0b\x32\x19.firetrial.parser.v1.Node\x12\x0c\n\x04task\x18\x0e \x01(\t\x12*\n\x06quotes\x18\x0f \x03(\x0b\x32\x1a.firetrial.parser.v1.Quote\"N\n\x05Quote\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04page\x18\x02 \x01(\x05\x12\r\n\x05start\x18\x03 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x04 \x01(\x05\x12\r\n\x05score\x18\x05 \x01(\x01*\xa6\x01\n\nPaperState\x12\x1b\n\x17PAPER_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15PAPER_STATE_SUBMITTED\x10\x01\x12\x16\n\x12PAPER_STATE_PARSED\x10\x02\x12\x15\n\x11PAPER_STATE_READY\x10\x03\x12\x16\n\x12PAPER_STATE_FAILED\x10\x04\x12\x19\n\x15PAPER_STATE_CANCELLED\x10\x05*i\n\x08NodeKind\x12\x19\n\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\x12\n\x0eNODE_KIND_ROOT\x10\x01\x12\x1a\n\x16NODE_KIND_INTERMEDIATE\x10\x02\x12\x12\n\x0eNODE_KIND_LEAF\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.paper_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PAPERSTATE']._serialized_start=1629
-  _globals['_PAPERSTATE']._serialized_end=1795
-  _globals['_NODEKIND']._serialized_start=1797
-  _globals['_NODEKIND']._serialized_end=1902
-  _globals['_PAPER']._serialized_start=128
-  _globals['_PAPER']._serialized_end=684
-  _globals['_PAPERFACTS']._serialized_start=686
-  _globals['_PAPERFACTS']._serialized_end=771
-  _globals['_GROUNDING']._serialized_start=773
-  _globals['_GROUNDING']._serialized_end=839
-  _globals['_MODELUSAGE']._serialized_start=842
-  _globals['_MODELUSAGE']._serialized_end=1030
-  _globals['_TREE']._serialized_start=1033
-  _globals['_TREE']._serialized_end=1199
-  _globals['_NODE']._serialized_start=1202
-  _globals['_NODE']._serialized_end=1546
-  _globals['_QUOTE']._serialized_start=1548
-  _globals['_QUOTE']._serialized_end=1626
+  _globals['_PAPER'].fields_by_name['id']._loaded_options = None
+  _globals['_PAPER'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_PAPERSTATE']._serialized_start=1669
+  _globals['_PAPERSTATE']._serialized_end=1835
+  _globals['_NODEKIND']._serialized_start=1837
+  _globals['_NODEKIND']._serialized_end=1942
+  _globals['_PAPER']._serialized_start=162
+  _globals['_PAPER']._serialized_end=724
+  _globals['_PAPERFACTS']._serialized_start=726
+  _globals['_PAPERFACTS']._serialized_end=811
+  _globals['_GROUNDING']._serialized_start=813
+  _globals['_GROUNDING']._serialized_end=879
+  _globals['_MODELUSAGE']._serialized_start=882
+  _globals['_MODELUSAGE']._serialized_end=1070
+  _globals['_TREE']._serialized_start=1073
+  _globals['_TREE']._serialized_end=1239
+  _globals['_NODE']._serialized_start=1242
+  _globals['_NODE']._serialized_end=1586
+  _globals['_QUOTE']._serialized_start=1588
+  _globals['_QUOTE']._serialized_end=1666
 # @@protoc_insertion_point(module_scope)

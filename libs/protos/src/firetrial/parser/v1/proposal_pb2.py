@@ -22,36 +22,39 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.parser.v1 import paper_pb2 as firetrial_dot_parser_dot_v1_dot_paper__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"firetrial/parser/v1/proposal.proto\x12\x13\x66iretrial.parser.v1\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfc\x03\n\x08Proposal\x12\n\n\x02id\x18\x01 \x01(\t\x12\x31\n\x05state\x18\x02 \x01(\x0e\x32\".firetrial.parser.v1.ProposalState\x12\r\n\x05title\x18\x03 \x01(\t\x12\x31\n\x05parts\x18\x04 \x01(\x0b\x32\".firetrial.parser.v1.ProposalParts\x12\x10\n\x08paper_id\x18\x05 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x06 \x01(\t\x12\x0f\n\x07task_id\x18\x07 \x01(\t\x12\x32\n\x06masked\x18\x08 \x03(\x0b\x32\".firetrial.parser.v1.MaskedOutcome\x12-\n\x07support\x18\t \x01(\x0b\x32\x1c.firetrial.parser.v1.Support\x12\x34\n\x0b\x61ssessments\x18\n \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x0f\n\x07\x66\x61ilure\x18\x0b \x01(\t\x12\x30\n\x0csubmitted_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x05usage\x18\x0e \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\"\x97\x01\n\rProposalParts\x12\x12\n\nhypothesis\x18\x01 \x01(\t\x12\x10\n\x08\x61\x62stract\x18\x02 \x01(\t\x12\x14\n\x0crelated_work\x18\x03 \x01(\t\x12;\n\x0b\x65xperiments\x18\x04 \x03(\x0b\x32&.firetrial.parser.v1.PlannedExperiment\x12\r\n\x05risks\x18\x05 \x03(\t\"v\n\x11PlannedExperiment\x12\x0c\n\x04goal\x18\x01 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x02 \x03(\t\x12\x0e\n\x06models\x18\x03 \x03(\t\x12\x11\n\tbaselines\x18\x04 \x03(\t\x12\r\n\x05setup\x18\x05 \x01(\t\x12\x0f\n\x07metrics\x18\x06 \x03(\t\"W\n\rMaskedOutcome\x12\x0c\n\x04part\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x05\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\"l\n\x07Support\x12\x33\n\x06\x63laims\x18\x01 \x03(\x0b\x32#.firetrial.parser.v1.SupportedClaim\x12\x12\n\x05ratio\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06method\x18\x03 \x01(\tB\x08\n\x06_ratio\"\xcd\x01\n\x0eSupportedClaim\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04part\x18\x02 \x01(\t\x12:\n\x06ruling\x18\x03 \x01(\x0e\x32*.firetrial.parser.v1.SupportedClaim.Ruling\x12\x13\n\x0b\x65xplanation\x18\x04 \x01(\t\"N\n\x06Ruling\x12\x16\n\x12RULING_UNSPECIFIED\x10\x00\x12\x14\n\x10RULING_SUPPORTED\x10\x01\x12\x16\n\x12RULING_UNSUPPORTED\x10\x02\"\xab\x02\n\nAssessment\x12*\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.firetrial.plan.v1.Gate.Mode\x12\x11\n\trationale\x18\x02 \x01(\t\x12\x36\n\x06\x62ucket\x18\x03 \x01(\x0e\x32&.firetrial.parser.v1.Assessment.Bucket\x12\x12\n\nconfidence\x18\x04 \x01(\x05\x12\x10\n\x08\x61ssessor\x18\x05 \x01(\t\x12\x0f\n\x07quality\x18\x06 \x01(\t\x12\x10\n\x08screened\x18\x07 \x03(\t\x12\x1a\n\x12identifiers_masked\x18\x08 \x01(\x08\"A\n\x06\x42ucket\x12\x16\n\x12\x42UCKET_UNSPECIFIED\x10\x00\x12\x0e\n\nBUCKET_LOW\x10\x01\x12\x0f\n\x0b\x42UCKET_HIGH\x10\x02*\x85\x01\n\rProposalState\x12\x1e\n\x1aPROPOSAL_STATE_UNSPECIFIED\x10\x00\x12\x1c\n\x18PROPOSAL_STATE_SUBMITTED\x10\x01\x12\x1b\n\x17PROPOSAL_STATE_ASSESSED\x10\x02\x12\x19\n\x15PROPOSAL_STATE_FAILED\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"firetrial/parser/v1/proposal.proto\x12\x13\x66iretrial.parser.v1\x1a firetrial/access/v1/access.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x82\x04\n\x08Proposal\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x31\n\x05state\x18\x02 \x01(\x0e\x32\".firetrial.parser.v1.ProposalState\x12\r\n\x05title\x18\x03 \x01(\t\x12\x31\n\x05parts\x18\x04 \x01(\x0b\x32\".firetrial.parser.v1.ProposalParts\x12\x10\n\x08paper_id\x18\x05 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x06 \x01(\t\x12\x0f\n\x07task_id\x18\x07 \x01(\t\x12\x32\n\x06masked\x18\x08 \x03(\x0b\x32\".firetrial.parser.v1.MaskedOutcome\x12-\n\x07support\x18\t \x01(\x0b\x32\x1c.firetrial.parser.v1.Support\x12\x34\n\x0b\x61ssessments\x18\n \x03(\x0b\x32\x1f.firetrial.parser.v1.Assessment\x12\x0f\n\x07\x66\x61ilure\x18\x0b \x01(\t\x12\x30\n\x0csubmitted_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\x05usage\x18\x0e \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\"\x97\x01\n\rProposalParts\x12\x12\n\nhypothesis\x18\x01 \x01(\t\x12\x10\n\x08\x61\x62stract\x18\x02 \x01(\t\x12\x14\n\x0crelated_work\x18\x03 \x01(\t\x12;\n\x0b\x65xperiments\x18\x04 \x03(\x0b\x32&.firetrial.parser.v1.PlannedExperiment\x12\r\n\x05risks\x18\x05 \x03(\t\"v\n\x11PlannedExperiment\x12\x0c\n\x04goal\x18\x01 \x01(\t\x12\x10\n\x08\x64\x61tasets\x18\x02 \x03(\t\x12\x0e\n\x06models\x18\x03 \x03(\t\x12\x11\n\tbaselines\x18\x04 \x03(\t\x12\r\n\x05setup\x18\x05 \x01(\t\x12\x0f\n\x07metrics\x18\x06 \x03(\t\"W\n\rMaskedOutcome\x12\x0c\n\x04part\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x05\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x05\x12\x0c\n\x04text\x18\x04 \x01(\t\x12\x0e\n\x06reason\x18\x05 \x01(\t\"l\n\x07Support\x12\x33\n\x06\x63laims\x18\x01 \x03(\x0b\x32#.firetrial.parser.v1.SupportedClaim\x12\x12\n\x05ratio\x18\x02 \x01(\x01H\x00\x88\x01\x01\x12\x0e\n\x06method\x18\x03 \x01(\tB\x08\n\x06_ratio\"\xcd\x01\n\x0eSupportedClaim\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x0c\n\x04part\x18\x02 \x01(\t\x12:\n\x06ruling\x18\x03 \x01(\x0e\x32*.firetrial.parser.v1.SupportedClaim.Ruling\x12\x13\n\x0b\x65xplanation\x18\x04 \x01(\t\"N\n\x06Ruling\x12\x16\n\x12RULING_UNSPECIFIED\x10\x00\x12\x14\n\x10RULING_SUPPORTED\x10\x01\x12\x16\n\x12RULING_UNSUPPORTED\x10\x02\"\xab\x02\n\nAssessment\x12*\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.firetrial.plan.v1.Gate.Mode\x12\x11\n\trationale\x18\x02 \x01(\t\x12\x36\n\x06\x62ucket\x18\x03 \x01(\x0e\x32&.firetrial.parser.v1.Assessment.Bucket\x12\x12\n\nconfidence\x18\x04 \x01(\x05\x12\x10\n\x08\x61ssessor\x18\x05 \x01(\t\x12\x0f\n\x07quality\x18\x06 \x01(\t\x12\x10\n\x08screened\x18\x07 \x03(\t\x12\x1a\n\x12identifiers_masked\x18\x08 \x01(\x08\"A\n\x06\x42ucket\x12\x16\n\x12\x42UCKET_UNSPECIFIED\x10\x00\x12\x0e\n\nBUCKET_LOW\x10\x01\x12\x0f\n\x0b\x42UCKET_HIGH\x10\x02*\x85\x01\n\rProposalState\x12\x1e\n\x1aPROPOSAL_STATE_UNSPECIFIED\x10\x00\x12\x1c\n\x18PROPOSAL_STATE_SUBMITTED\x10\x01\x12\x1b\n\x17PROPOSAL_STATE_ASSESSED\x10\x02\x12\x19\n\x15PROPOSAL_STATE_FAILED\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.proposal_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PROPOSALSTATE']._serialized_start=1650
-  _globals['_PROPOSALSTATE']._serialized_end=1783
-  _globals['_PROPOSAL']._serialized_start=156
-  _globals['_PROPOSAL']._serialized_end=664
-  _globals['_PROPOSALPARTS']._serialized_start=667
-  _globals['_PROPOSALPARTS']._serialized_end=818
-  _globals['_PLANNEDEXPERIMENT']._serialized_start=820
-  _globals['_PLANNEDEXPERIMENT']._serialized_end=938
-  _globals['_MASKEDOUTCOME']._serialized_start=940
-  _globals['_MASKEDOUTCOME']._serialized_end=1027
-  _globals['_SUPPORT']._serialized_start=1029
-  _globals['_SUPPORT']._serialized_end=1137
-  _globals['_SUPPORTEDCLAIM']._serialized_start=1140
-  _globals['_SUPPORTEDCLAIM']._serialized_end=1345
-  _globals['_SUPPORTEDCLAIM_RULING']._serialized_start=1267
-  _globals['_SUPPORTEDCLAIM_RULING']._serialized_end=1345
-  _globals['_ASSESSMENT']._serialized_start=1348
-  _globals['_ASSESSMENT']._serialized_end=1647
-  _globals['_ASSESSMENT_BUCKET']._serialized_start=1582
-  _globals['_ASSESSMENT_BUCKET']._serialized_end=1647
+  _globals['_PROPOSAL'].fields_by_name['id']._loaded_options = None
+  _globals['_PROPOSAL'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_PROPOSALSTATE']._serialized_start=1690
+  _globals['_PROPOSALSTATE']._serialized_end=1823
+  _globals['_PROPOSAL']._serialized_start=190
+  _globals['_PROPOSAL']._serialized_end=704
+  _globals['_PROPOSALPARTS']._serialized_start=707
+  _globals['_PROPOSALPARTS']._serialized_end=858
+  _globals['_PLANNEDEXPERIMENT']._serialized_start=860
+  _globals['_PLANNEDEXPERIMENT']._serialized_end=978
+  _globals['_MASKEDOUTCOME']._serialized_start=980
+  _globals['_MASKEDOUTCOME']._serialized_end=1067
+  _globals['_SUPPORT']._serialized_start=1069
+  _globals['_SUPPORT']._serialized_end=1177
+  _globals['_SUPPORTEDCLAIM']._serialized_start=1180
+  _globals['_SUPPORTEDCLAIM']._serialized_end=1385
+  _globals['_SUPPORTEDCLAIM_RULING']._serialized_start=1307
+  _globals['_SUPPORTEDCLAIM_RULING']._serialized_end=1385
+  _globals['_ASSESSMENT']._serialized_start=1388
+  _globals['_ASSESSMENT']._serialized_end=1687
+  _globals['_ASSESSMENT_BUCKET']._serialized_start=1622
+  _globals['_ASSESSMENT_BUCKET']._serialized_end=1687
 # @@protoc_insertion_point(module_scope)

@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from firetrial.parser.v1 import paper_pb2 as firetrial_dot_parser_dot_v1_dot_paper__pb2
 from firetrial.parser.v1 import screening_pb2 as firetrial_dot_parser_dot_v1_dot_screening__pb2
@@ -30,73 +31,91 @@ from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/review.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a#firetrial/parser/v1/screening.proto\x1a\x1e\x66iretrial/parser/v1/task.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x03\n\x06Review\x12\n\n\x02id\x18\x01 \x01(\t\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x1f.firetrial.parser.v1.ReviewKind\x12/\n\x05state\x18\x03 \x01(\x0e\x32 .firetrial.parser.v1.ReviewState\x12\r\n\x05title\x18\x04 \x01(\t\x12\x10\n\x08paper_id\x18\x05 \x01(\t\x12\x0f\n\x07version\x18\x06 \x01(\x05\x12\x0f\n\x07\x64\x65\x63ided\x18\x07 \x01(\x05\x12\x30\n\tdecisions\x18\x08 \x03(\x0b\x32\x1d.firetrial.parser.v1.Decision\x12\x33\n\nresolution\x18\t \x01(\x0b\x32\x1f.firetrial.parser.v1.Resolution\x12\x30\n\x06rounds\x18\n \x03(\x0b\x32 .firetrial.parser.v1.ReviewRound\x12\x32\n\x08versions\x18\x0b \x03(\x0b\x32 .firetrial.parser.v1.TreeVersion\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x66\x61ults\x18\x0e \x01(\x05\"\x8b\x01\n\x08\x44\x65\x63ision\x12\x10\n\x08reviewer\x18\x01 \x01(\t\x12-\n\x07verdict\x18\x02 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12.\n\ndecided_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x88\x01\n\nResolution\x12-\n\x07verdict\x18\x01 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\n\n\x02\x62y\x18\x02 \x03(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0bresolved_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x94\x01\n\x0bReviewRound\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x30\n\tdecisions\x18\x02 \x03(\x0b\x32\x1d.firetrial.parser.v1.Decision\x12\x33\n\nresolution\x18\x03 \x01(\x0b\x32\x1f.firetrial.parser.v1.Resolution\x12\r\n\x05\x65nded\x18\x04 \x01(\t\"\xa9\x01\n\x0bTreeVersion\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x30\n\x04tree\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12+\n\x07made_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x63hanges\x18\x05 \x01(\x05\x12\x0e\n\x06\x66\x61ults\x18\x06 \x01(\x05\"H\n\nTreeChange\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\"7\n\tTreeFault\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0c\n\x04\x63ure\x18\x03 \x01(\t\"\xae\x01\n\x12ListReviewsRequest\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x1f.firetrial.parser.v1.ReviewKind\x12\x30\n\x06states\x18\x02 \x03(\x0e\x32 .firetrial.parser.v1.ReviewState\x12\x10\n\x08reviewer\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"\\\n\x13ListReviewsResponse\x12,\n\x07reviews\x18\x01 \x03(\x0b\x32\x1b.firetrial.parser.v1.Review\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"A\n\x10GetReviewRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\"\x81\x02\n\x11GetReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\x12\'\n\x04tree\x18\x02 \x01(\x0b\x32\x19.firetrial.parser.v1.Node\x12.\n\x06\x66\x61ults\x18\x03 \x03(\x0b\x32\x1e.firetrial.parser.v1.TreeFault\x12\x30\n\x07\x63hanges\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.TreeChange\x12\x34\n\x08screened\x18\x05 \x01(\x0b\x32\".firetrial.parser.v1.ScreenedPaper\"\x97\x01\n\x13\x44\x65\x63ideReviewRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12-\n\x07verdict\x18\x03 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x05\x12\x12\n\nrequest_id\x18\x06 \x01(\t\"C\n\x14\x44\x65\x63ideReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\"\x92\x01\n\x14ResolveReviewRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\n\n\x02\x62y\x18\x02 \x03(\t\x12-\n\x07verdict\x18\x03 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x05\x12\x12\n\nrequest_id\x18\x06 \x01(\t\"D\n\x15ResolveReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\"W\n\x13ReopenReviewRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"C\n\x14ReopenReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\"\x82\x01\n\x0f\x45\x64itTreeRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12,\n\x05\x65\x64its\x18\x04 \x03(\x0b\x32\x1d.firetrial.parser.v1.TreeEdit\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"\x96\x01\n\x08TreeEdit\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x35\n\x03set\x18\x02 \x01(\x0b\x32&.firetrial.parser.v1.TreeEdit.SetFieldH\x00\x12\x10\n\x06remove\x18\x03 \x01(\x08H\x00\x1a)\n\x08SetField\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0e\n\x06values\x18\x02 \x03(\tB\x08\n\x06\x63hange\"\xa1\x01\n\x10\x45\x64itTreeResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\x12\x30\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1f.firetrial.parser.v1.TreeChange\x12.\n\x06\x66\x61ults\x18\x03 \x03(\x0b\x32\x1e.firetrial.parser.v1.TreeFault\"4\n\x15RevalidateTreeRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\"u\n\x16RevalidateTreeResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\x12.\n\x06\x66\x61ults\x18\x02 \x03(\x0b\x32\x1e.firetrial.parser.v1.TreeFault\"J\n\x19GetReviewAgreementRequest\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x1f.firetrial.parser.v1.ReviewKind\"\x88\x01\n\x1aGetReviewAgreementResponse\x12\x35\n\x07overall\x18\x01 \x01(\x0b\x32$.firetrial.parser.v1.ReviewAgreement\x12\x33\n\x05pairs\x18\x02 \x03(\x0b\x32$.firetrial.parser.v1.ReviewAgreement\"\xf9\x02\n\x0fReviewAgreement\x12\r\n\x05\x66irst\x18\x01 \x01(\t\x12\x0e\n\x06second\x18\x02 \x01(\t\x12\x13\n\x0b\x62oth_accept\x18\x03 \x01(\x05\x12\x13\n\x0b\x62oth_reject\x18\x04 \x01(\x05\x12\x15\n\rfirst_accepts\x18\x05 \x01(\x05\x12\x16\n\x0esecond_accepts\x18\x06 \x01(\x05\x12\x10\n\x03raw\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07raw_low\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x15\n\x08raw_high\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x12\n\x05kappa\x18\n \x01(\x01H\x03\x88\x01\x01\x12\x16\n\tkappa_low\x18\x0b \x01(\x01H\x04\x88\x01\x01\x12\x17\n\nkappa_high\x18\x0c \x01(\x01H\x05\x88\x01\x01\x12\x10\n\x08resolved\x18\r \x01(\x05\x12\x10\n\x08\x64isputed\x18\x0e \x01(\x05\x42\x06\n\x04_rawB\n\n\x08_raw_lowB\x0b\n\t_raw_highB\x08\n\x06_kappaB\x0c\n\n_kappa_lowB\r\n\x0b_kappa_high\"w\n\x17MakeReviewedTaskRequest\x12\x11\n\treview_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x11\n\tleaf_path\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\"Z\n\x18MakeReviewedTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x15\n\rexperiment_id\x18\x02 \x01(\t*Y\n\nReviewKind\x12\x1b\n\x17REVIEW_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14REVIEW_KIND_SCREENED\x10\x01\x12\x14\n\x10REVIEW_KIND_TREE\x10\x02*\x93\x01\n\x0bReviewState\x12\x1c\n\x18REVIEW_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11REVIEW_STATE_OPEN\x10\x01\x12\x19\n\x15REVIEW_STATE_DISPUTED\x10\x02\x12\x19\n\x15REVIEW_STATE_ACCEPTED\x10\x03\x12\x19\n\x15REVIEW_STATE_REJECTED\x10\x04*J\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x12\n\x0eVERDICT_ACCEPT\x10\x01\x12\x12\n\x0eVERDICT_REJECT\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n firetrial/parser/v1/review.proto\x12\x13\x66iretrial.parser.v1\x1a firetrial/access/v1/access.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a#firetrial/parser/v1/screening.proto\x1a\x1e\x66iretrial/parser/v1/task.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\x03\n\x06Review\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12-\n\x04kind\x18\x02 \x01(\x0e\x32\x1f.firetrial.parser.v1.ReviewKind\x12/\n\x05state\x18\x03 \x01(\x0e\x32 .firetrial.parser.v1.ReviewState\x12\r\n\x05title\x18\x04 \x01(\t\x12\x10\n\x08paper_id\x18\x05 \x01(\t\x12\x0f\n\x07version\x18\x06 \x01(\x05\x12\x0f\n\x07\x64\x65\x63ided\x18\x07 \x01(\x05\x12\x30\n\tdecisions\x18\x08 \x03(\x0b\x32\x1d.firetrial.parser.v1.Decision\x12\x33\n\nresolution\x18\t \x01(\x0b\x32\x1f.firetrial.parser.v1.Resolution\x12\x30\n\x06rounds\x18\n \x03(\x0b\x32 .firetrial.parser.v1.ReviewRound\x12\x32\n\x08versions\x18\x0b \x03(\x0b\x32 .firetrial.parser.v1.TreeVersion\x12.\n\ncreated_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x66\x61ults\x18\x0e \x01(\x05\"\x8b\x01\n\x08\x44\x65\x63ision\x12\x10\n\x08reviewer\x18\x01 \x01(\t\x12-\n\x07verdict\x18\x02 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12.\n\ndecided_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x88\x01\n\nResolution\x12-\n\x07verdict\x18\x01 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\n\n\x02\x62y\x18\x02 \x03(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12/\n\x0bresolved_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x94\x01\n\x0bReviewRound\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x30\n\tdecisions\x18\x02 \x03(\x0b\x32\x1d.firetrial.parser.v1.Decision\x12\x33\n\nresolution\x18\x03 \x01(\x0b\x32\x1f.firetrial.parser.v1.Resolution\x12\r\n\x05\x65nded\x18\x04 \x01(\t\"\xa9\x01\n\x0bTreeVersion\x12\x0e\n\x06number\x18\x01 \x01(\x05\x12\x30\n\x04tree\x18\x02 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\n\n\x02\x62y\x18\x03 \x01(\t\x12+\n\x07made_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07\x63hanges\x18\x05 \x01(\x05\x12\x0e\n\x06\x66\x61ults\x18\x06 \x01(\x05\"H\n\nTreeChange\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05\x66ield\x18\x02 \x01(\t\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\"7\n\tTreeFault\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0c\n\x04\x63ure\x18\x03 \x01(\t\"\xae\x01\n\x12ListReviewsRequest\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x1f.firetrial.parser.v1.ReviewKind\x12\x30\n\x06states\x18\x02 \x03(\x0e\x32 .firetrial.parser.v1.ReviewState\x12\x10\n\x08reviewer\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"\\\n\x13ListReviewsResponse\x12,\n\x07reviews\x18\x01 \x03(\x0b\x32\x1b.firetrial.parser.v1.Review\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"G\n\x10GetReviewRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\"\x81\x02\n\x11GetReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\x12\'\n\x04tree\x18\x02 \x01(\x0b\x32\x19.firetrial.parser.v1.Node\x12.\n\x06\x66\x61ults\x18\x03 \x03(\x0b\x32\x1e.firetrial.parser.v1.TreeFault\x12\x30\n\x07\x63hanges\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.TreeChange\x12\x34\n\x08screened\x18\x05 \x01(\x0b\x32\".firetrial.parser.v1.ScreenedPaper\"\x9d\x01\n\x13\x44\x65\x63ideReviewRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12-\n\x07verdict\x18\x03 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x05\x12\x12\n\nrequest_id\x18\x06 \x01(\t\"C\n\x14\x44\x65\x63ideReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\"\x98\x01\n\x14ResolveReviewRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\n\n\x02\x62y\x18\x02 \x03(\t\x12-\n\x07verdict\x18\x03 \x01(\x0e\x32\x1c.firetrial.parser.v1.Verdict\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x05\x12\x12\n\nrequest_id\x18\x06 \x01(\t\"D\n\x15ResolveReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\"]\n\x13ReopenReviewRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\t\"C\n\x14ReopenReviewResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\"\x88\x01\n\x0f\x45\x64itTreeRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x10\n\x08reviewer\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\x05\x12,\n\x05\x65\x64its\x18\x04 \x03(\x0b\x32\x1d.firetrial.parser.v1.TreeEdit\x12\x12\n\nrequest_id\x18\x05 \x01(\t\"\x96\x01\n\x08TreeEdit\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x35\n\x03set\x18\x02 \x01(\x0b\x32&.firetrial.parser.v1.TreeEdit.SetFieldH\x00\x12\x10\n\x06remove\x18\x03 \x01(\x08H\x00\x1a)\n\x08SetField\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x0e\n\x06values\x18\x02 \x03(\tB\x08\n\x06\x63hange\"\xa1\x01\n\x10\x45\x64itTreeResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\x12\x30\n\x07\x63hanges\x18\x02 \x03(\x0b\x32\x1f.firetrial.parser.v1.TreeChange\x12.\n\x06\x66\x61ults\x18\x03 \x03(\x0b\x32\x1e.firetrial.parser.v1.TreeFault\":\n\x15RevalidateTreeRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x0f\n\x07version\x18\x02 \x01(\x05\"u\n\x16RevalidateTreeResponse\x12+\n\x06review\x18\x01 \x01(\x0b\x32\x1b.firetrial.parser.v1.Review\x12.\n\x06\x66\x61ults\x18\x02 \x03(\x0b\x32\x1e.firetrial.parser.v1.TreeFault\"J\n\x19GetReviewAgreementRequest\x12-\n\x04kind\x18\x01 \x01(\x0e\x32\x1f.firetrial.parser.v1.ReviewKind\"\x88\x01\n\x1aGetReviewAgreementResponse\x12\x35\n\x07overall\x18\x01 \x01(\x0b\x32$.firetrial.parser.v1.ReviewAgreement\x12\x33\n\x05pairs\x18\x02 \x03(\x0b\x32$.firetrial.parser.v1.ReviewAgreement\"\xf9\x02\n\x0fReviewAgreement\x12\r\n\x05\x66irst\x18\x01 \x01(\t\x12\x0e\n\x06second\x18\x02 \x01(\t\x12\x13\n\x0b\x62oth_accept\x18\x03 \x01(\x05\x12\x13\n\x0b\x62oth_reject\x18\x04 \x01(\x05\x12\x15\n\rfirst_accepts\x18\x05 \x01(\x05\x12\x16\n\x0esecond_accepts\x18\x06 \x01(\x05\x12\x10\n\x03raw\x18\x07 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x07raw_low\x18\x08 \x01(\x01H\x01\x88\x01\x01\x12\x15\n\x08raw_high\x18\t \x01(\x01H\x02\x88\x01\x01\x12\x12\n\x05kappa\x18\n \x01(\x01H\x03\x88\x01\x01\x12\x16\n\tkappa_low\x18\x0b \x01(\x01H\x04\x88\x01\x01\x12\x17\n\nkappa_high\x18\x0c \x01(\x01H\x05\x88\x01\x01\x12\x10\n\x08resolved\x18\r \x01(\x05\x12\x10\n\x08\x64isputed\x18\x0e \x01(\x05\x42\x06\n\x04_rawB\n\n\x08_raw_lowB\x0b\n\t_raw_highB\x08\n\x06_kappaB\x0c\n\n_kappa_lowB\r\n\x0b_kappa_high\"}\n\x17MakeReviewedTaskRequest\x12\x17\n\treview_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x0f\n\x07version\x18\x02 \x01(\x05\x12\x11\n\tleaf_path\x18\x03 \x01(\t\x12%\n\x04plan\x18\x04 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\"`\n\x18MakeReviewedTaskResponse\x12\'\n\x04task\x18\x01 \x01(\x0b\x32\x19.firetrial.parser.v1.Task\x12\x1b\n\rexperiment_id\x18\x02 \x01(\tB\x04\xf0\xe0\x18\x01*Y\n\nReviewKind\x12\x1b\n\x17REVIEW_KIND_UNSPECIFIED\x10\x00\x12\x18\n\x14REVIEW_KIND_SCREENED\x10\x01\x12\x14\n\x10REVIEW_KIND_TREE\x10\x02*\x93\x01\n\x0bReviewState\x12\x1c\n\x18REVIEW_STATE_UNSPECIFIED\x10\x00\x12\x15\n\x11REVIEW_STATE_OPEN\x10\x01\x12\x19\n\x15REVIEW_STATE_DISPUTED\x10\x02\x12\x19\n\x15REVIEW_STATE_ACCEPTED\x10\x03\x12\x19\n\x15REVIEW_STATE_REJECTED\x10\x04*J\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x12\n\x0eVERDICT_ACCEPT\x10\x01\x12\x12\n\x0eVERDICT_REJECT\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.review_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REVIEWKIND']._serialized_start=4127
-  _globals['_REVIEWKIND']._serialized_end=4216
-  _globals['_REVIEWSTATE']._serialized_start=4219
-  _globals['_REVIEWSTATE']._serialized_end=4366
-  _globals['_VERDICT']._serialized_start=4368
-  _globals['_VERDICT']._serialized_end=4442
-  _globals['_REVIEW']._serialized_start=261
-  _globals['_REVIEW']._serialized_end=761
-  _globals['_DECISION']._serialized_start=764
-  _globals['_DECISION']._serialized_end=903
-  _globals['_RESOLUTION']._serialized_start=906
-  _globals['_RESOLUTION']._serialized_end=1042
-  _globals['_REVIEWROUND']._serialized_start=1045
-  _globals['_REVIEWROUND']._serialized_end=1193
-  _globals['_TREEVERSION']._serialized_start=1196
-  _globals['_TREEVERSION']._serialized_end=1365
-  _globals['_TREECHANGE']._serialized_start=1367
-  _globals['_TREECHANGE']._serialized_end=1439
-  _globals['_TREEFAULT']._serialized_start=1441
-  _globals['_TREEFAULT']._serialized_end=1496
-  _globals['_LISTREVIEWSREQUEST']._serialized_start=1499
-  _globals['_LISTREVIEWSREQUEST']._serialized_end=1673
-  _globals['_LISTREVIEWSRESPONSE']._serialized_start=1675
-  _globals['_LISTREVIEWSRESPONSE']._serialized_end=1767
-  _globals['_GETREVIEWREQUEST']._serialized_start=1769
-  _globals['_GETREVIEWREQUEST']._serialized_end=1834
-  _globals['_GETREVIEWRESPONSE']._serialized_start=1837
-  _globals['_GETREVIEWRESPONSE']._serialized_end=2094
-  _globals['_DECIDEREVIEWREQUEST']._serialized_start=2097
-  _globals['_DECIDEREVIEWREQUEST']._serialized_end=2248
-  _globals['_DECIDEREVIEWRESPONSE']._serialized_start=2250
-  _globals['_DECIDEREVIEWRESPONSE']._serialized_end=2317
-  _globals['_RESOLVEREVIEWREQUEST']._serialized_start=2320
-  _globals['_RESOLVEREVIEWREQUEST']._serialized_end=2466
-  _globals['_RESOLVEREVIEWRESPONSE']._serialized_start=2468
-  _globals['_RESOLVEREVIEWRESPONSE']._serialized_end=2536
-  _globals['_REOPENREVIEWREQUEST']._serialized_start=2538
-  _globals['_REOPENREVIEWREQUEST']._serialized_end=2625
-  _globals['_REOPENREVIEWRESPONSE']._serialized_start=2627
-  _globals['_REOPENREVIEWRESPONSE']._serialized_end=2694
-  _globals['_EDITTREEREQUEST']._serialized_start=2697
-  _globals['_EDITTREEREQUEST']._serialized_end=2827
-  _globals['_TREEEDIT']._serialized_start=2830
-  _globals['_TREEEDIT']._serialized_end=2980
-  _globals['_TREEEDIT_SETFIELD']._serialized_start=2929
-  _globals['_TREEEDIT_SETFIELD']._serialized_end=2970
-  _globals['_EDITTREERESPONSE']._serialized_start=2983
-  _globals['_EDITTREERESPONSE']._serialized_end=3144
-  _globals['_REVALIDATETREEREQUEST']._serialized_start=3146
-  _globals['_REVALIDATETREEREQUEST']._serialized_end=3198
-  _globals['_REVALIDATETREERESPONSE']._serialized_start=3200
-  _globals['_REVALIDATETREERESPONSE']._serialized_end=3317
-  _globals['_GETREVIEWAGREEMENTREQUEST']._serialized_start=3319
-  _globals['_GETREVIEWAGREEMENTREQUEST']._serialized_end=3393
-  _globals['_GETREVIEWAGREEMENTRESPONSE']._serialized_start=3396
-  _globals['_GETREVIEWAGREEMENTRESPONSE']._serialized_end=3532
-  _globals['_REVIEWAGREEMENT']._serialized_start=3535
-  _globals['_REVIEWAGREEMENT']._serialized_end=3912
-  _globals['_MAKEREVIEWEDTASKREQUEST']._serialized_start=3914
-  _globals['_MAKEREVIEWEDTASKREQUEST']._serialized_end=4033
-  _globals['_MAKEREVIEWEDTASKRESPONSE']._serialized_start=4035
-  _globals['_MAKEREVIEWEDTASKRESPONSE']._serialized_end=4125
+  _globals['_REVIEW'].fields_by_name['id']._loaded_options = None
+  _globals['_REVIEW'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_GETREVIEWREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_GETREVIEWREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_DECIDEREVIEWREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_DECIDEREVIEWREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_RESOLVEREVIEWREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_RESOLVEREVIEWREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_REOPENREVIEWREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_REOPENREVIEWREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_EDITTREEREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_EDITTREEREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_REVALIDATETREEREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_REVALIDATETREEREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_MAKEREVIEWEDTASKREQUEST'].fields_by_name['review_id']._loaded_options = None
+  _globals['_MAKEREVIEWEDTASKREQUEST'].fields_by_name['review_id']._serialized_options = b'\360\340\030\001'
+  _globals['_MAKEREVIEWEDTASKRESPONSE'].fields_by_name['experiment_id']._loaded_options = None
+  _globals['_MAKEREVIEWEDTASKRESPONSE'].fields_by_name['experiment_id']._serialized_options = b'\360\340\030\001'
+  _globals['_REVIEWKIND']._serialized_start=4215
+  _globals['_REVIEWKIND']._serialized_end=4304
+  _globals['_REVIEWSTATE']._serialized_start=4307
+  _globals['_REVIEWSTATE']._serialized_end=4454
+  _globals['_VERDICT']._serialized_start=4456
+  _globals['_VERDICT']._serialized_end=4530
+  _globals['_REVIEW']._serialized_start=295
+  _globals['_REVIEW']._serialized_end=801
+  _globals['_DECISION']._serialized_start=804
+  _globals['_DECISION']._serialized_end=943
+  _globals['_RESOLUTION']._serialized_start=946
+  _globals['_RESOLUTION']._serialized_end=1082
+  _globals['_REVIEWROUND']._serialized_start=1085
+  _globals['_REVIEWROUND']._serialized_end=1233
+  _globals['_TREEVERSION']._serialized_start=1236
+  _globals['_TREEVERSION']._serialized_end=1405
+  _globals['_TREECHANGE']._serialized_start=1407
+  _globals['_TREECHANGE']._serialized_end=1479
+  _globals['_TREEFAULT']._serialized_start=1481
+  _globals['_TREEFAULT']._serialized_end=1536
+  _globals['_LISTREVIEWSREQUEST']._serialized_start=1539
+  _globals['_LISTREVIEWSREQUEST']._serialized_end=1713
+  _globals['_LISTREVIEWSRESPONSE']._serialized_start=1715
+  _globals['_LISTREVIEWSRESPONSE']._serialized_end=1807
+  _globals['_GETREVIEWREQUEST']._serialized_start=1809
+  _globals['_GETREVIEWREQUEST']._serialized_end=1880
+  _globals['_GETREVIEWRESPONSE']._serialized_start=1883
+  _globals['_GETREVIEWRESPONSE']._serialized_end=2140
+  _globals['_DECIDEREVIEWREQUEST']._serialized_start=2143
+  _globals['_DECIDEREVIEWREQUEST']._serialized_end=2300
+  _globals['_DECIDEREVIEWRESPONSE']._serialized_start=2302
+  _globals['_DECIDEREVIEWRESPONSE']._serialized_end=2369
+  _globals['_RESOLVEREVIEWREQUEST']._serialized_start=2372
+  _globals['_RESOLVEREVIEWREQUEST']._serialized_end=2524
+  _globals['_RESOLVEREVIEWRESPONSE']._serialized_start=2526
+  _globals['_RESOLVEREVIEWRESPONSE']._serialized_end=2594
+  _globals['_REOPENREVIEWREQUEST']._serialized_start=2596
+  _globals['_REOPENREVIEWREQUEST']._serialized_end=2689
+  _globals['_REOPENREVIEWRESPONSE']._serialized_start=2691
+  _globals['_REOPENREVIEWRESPONSE']._serialized_end=2758
+  _globals['_EDITTREEREQUEST']._serialized_start=2761
+  _globals['_EDITTREEREQUEST']._serialized_end=2897
+  _globals['_TREEEDIT']._serialized_start=2900
+  _globals['_TREEEDIT']._serialized_end=3050
+  _globals['_TREEEDIT_SETFIELD']._serialized_start=2999
+  _globals['_TREEEDIT_SETFIELD']._serialized_end=3040
+  _globals['_EDITTREERESPONSE']._serialized_start=3053
+  _globals['_EDITTREERESPONSE']._serialized_end=3214
+  _globals['_REVALIDATETREEREQUEST']._serialized_start=3216
+  _globals['_REVALIDATETREEREQUEST']._serialized_end=3274
+  _globals['_REVALIDATETREERESPONSE']._serialized_start=3276
+  _globals['_REVALIDATETREERESPONSE']._serialized_end=3393
+  _globals['_GETREVIEWAGREEMENTREQUEST']._serialized_start=3395
+  _globals['_GETREVIEWAGREEMENTREQUEST']._serialized_end=3469
+  _globals['_GETREVIEWAGREEMENTRESPONSE']._serialized_start=3472
+  _globals['_GETREVIEWAGREEMENTRESPONSE']._serialized_end=3608
+  _globals['_REVIEWAGREEMENT']._serialized_start=3611
+  _globals['_REVIEWAGREEMENT']._serialized_end=3988
+  _globals['_MAKEREVIEWEDTASKREQUEST']._serialized_start=3990
+  _globals['_MAKEREVIEWEDTASKREQUEST']._serialized_end=4115
+  _globals['_MAKEREVIEWEDTASKRESPONSE']._serialized_start=4117
+  _globals['_MAKEREVIEWEDTASKRESPONSE']._serialized_end=4213
 # @@protoc_insertion_point(module_scope)

@@ -22,69 +22,80 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.parser.v1 import paper_pb2 as firetrial_dot_parser_dot_v1_dot_paper__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#firetrial/parser/v1/screening.proto\x12\x13\x66iretrial.parser.v1\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfd\x02\n\tScreening\x12\n\n\x02id\x18\x01 \x01(\t\x12\x32\n\x05state\x18\x02 \x01(\x0e\x32#.firetrial.parser.v1.ScreeningState\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\r\n\x05rules\x18\x05 \x03(\t\x12\x0e\n\x06source\x18\x06 \x01(\t\x12\x34\n\x06\x63ounts\x18\x07 \x01(\x0b\x32$.firetrial.parser.v1.ScreeningCounts\x12.\n\x05usage\x18\x08 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\x12\x19\n\x0cmax_cost_usd\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x30\n\x0csubmitted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0f\n\r_max_cost_usd\"\x89\x01\n\x0fScreeningCounts\x12\x11\n\toff_topic\x18\x01 \x01(\x03\x12\x15\n\rnot_empirical\x18\x02 \x01(\x03\x12\r\n\x05unfit\x18\x03 \x01(\x03\x12\x11\n\tuncertain\x18\x04 \x01(\x03\x12\x0b\n\x03\x66it\x18\x05 \x01(\x03\x12\x0e\n\x06\x65rrors\x18\x06 \x01(\x03\x12\r\n\x05items\x18\x07 \x01(\x03\"l\n\x0b\x43\x61ndidature\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x10\n\x08\x61\x62stract\x18\x03 \x01(\t\x12\x0b\n\x03url\x18\x04 \x01(\t\x12\x11\n\tpublished\x18\x05 \x01(\t\x12\x10\n\x08paper_id\x18\x06 \x01(\t\"\xf9\x02\n\rScreenedPaper\x12.\n\x04item\x18\x01 \x01(\x0b\x32 .firetrial.parser.v1.Candidature\x12\x36\n\x07outcome\x18\x02 \x01(\x0e\x32%.firetrial.parser.v1.ScreeningOutcome\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12-\n\x04hits\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.KeywordHit\x12\x37\n\x0c\x63ontribution\x18\x05 \x01(\x0b\x32!.firetrial.parser.v1.Contribution\x12\x37\n\x08\x63riteria\x18\x06 \x03(\x0b\x32%.firetrial.parser.v1.CriterionVerdict\x12.\n\x05usage\x18\x07 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\x12\x11\n\treview_id\x18\x08 \x01(\t\x12\r\n\x05place\x18\t \x01(\x03\"H\n\nKeywordHit\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12\r\n\x05where\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\"\xa1\x01\n\x0c\x43ontribution\x12\x33\n\x04kind\x18\x01 \x01(\x0e\x32%.firetrial.parser.v1.ContributionKind\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05\x63lose\x18\x04 \x01(\x08\x12-\n\x04\x63ues\x18\x05 \x03(\x0b\x32\x1f.firetrial.parser.v1.KeywordHit\"\xb3\x01\n\x10\x43riterionVerdict\x12\x31\n\tcriterion\x18\x01 \x01(\x0e\x32\x1e.firetrial.parser.v1.Criterion\x12%\n\x03met\x18\x02 \x01(\x0e\x32\x18.firetrial.parser.v1.Met\x12\x35\n\x07reasons\x18\x03 \x03(\x0b\x32$.firetrial.parser.v1.CriterionReason\x12\x0e\n\x06method\x18\x04 \x01(\t\"J\n\x0f\x43riterionReason\x12\x0c\n\x04text\x18\x01 \x01(\t\x12)\n\x05quote\x18\x02 \x01(\x0b\x32\x1a.firetrial.parser.v1.Quote\"i\n\x16SubmitScreeningRequest\x12\x36\n\x06header\x18\x01 \x01(\x0b\x32$.firetrial.parser.v1.ScreeningHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\xb8\x01\n\x0fScreeningHeader\x12\x34\n\x06\x66ormat\x18\x01 \x01(\x0e\x32$.firetrial.parser.v1.ScreeningFormat\x12\x0c\n\x04size\x18\x02 \x01(\x03\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x0f\n\x07offline\x18\x04 \x01(\x08\x12\x19\n\x0cmax_cost_usd\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x0cretry_errors\x18\x06 \x01(\x08\x42\x0f\n\r_max_cost_usd\"L\n\x17SubmitScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\"!\n\x13GetScreeningRequest\x12\n\n\x02id\x18\x01 \x01(\t\"I\n\x14GetScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\">\n\x15ListScreeningsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"e\n\x16ListScreeningsResponse\x12\x32\n\nscreenings\x18\x01 \x03(\x0b\x32\x1e.firetrial.parser.v1.Screening\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"#\n\x15WatchScreeningRequest\x12\n\n\x02id\x18\x01 \x01(\t\"K\n\x16WatchScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\"$\n\x16\x43\x61ncelScreeningRequest\x12\n\n\x02id\x18\x01 \x01(\t\"L\n\x17\x43\x61ncelScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\"\x91\x01\n\x19ListScreenedPapersRequest\x12\x14\n\x0cscreening_id\x18\x01 \x01(\t\x12\x37\n\x08outcomes\x18\x02 \x03(\x0e\x32%.firetrial.parser.v1.ScreeningOutcome\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"i\n\x1aListScreenedPapersResponse\x12\x32\n\x06papers\x18\x01 \x03(\x0b\x32\".firetrial.parser.v1.ScreenedPaper\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xc7\x01\n\x0eScreeningState\x12\x1f\n\x1bSCREENING_STATE_UNSPECIFIED\x10\x00\x12\x1d\n\x19SCREENING_STATE_SUBMITTED\x10\x01\x12\x1b\n\x17SCREENING_STATE_RUNNING\x10\x02\x12\x1c\n\x18SCREENING_STATE_FINISHED\x10\x03\x12\x1b\n\x17SCREENING_STATE_STOPPED\x10\x04\x12\x1d\n\x19SCREENING_STATE_CANCELLED\x10\x05*\xf1\x01\n\x10ScreeningOutcome\x12!\n\x1dSCREENING_OUTCOME_UNSPECIFIED\x10\x00\x12\x1f\n\x1bSCREENING_OUTCOME_OFF_TOPIC\x10\x01\x12#\n\x1fSCREENING_OUTCOME_NOT_EMPIRICAL\x10\x02\x12\x1b\n\x17SCREENING_OUTCOME_UNFIT\x10\x03\x12\x1f\n\x1bSCREENING_OUTCOME_UNCERTAIN\x10\x04\x12\x19\n\x15SCREENING_OUTCOME_FIT\x10\x05\x12\x1b\n\x17SCREENING_OUTCOME_ERROR\x10\x06*\xd9\x01\n\x10\x43ontributionKind\x12!\n\x1d\x43ONTRIBUTION_KIND_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x43ONTRIBUTION_KIND_EMPIRICAL\x10\x01\x12\"\n\x1e\x43ONTRIBUTION_KIND_ARCHITECTURE\x10\x02\x12\x1f\n\x1b\x43ONTRIBUTION_KIND_BENCHMARK\x10\x03\x12\x1e\n\x1a\x43ONTRIBUTION_KIND_TRAINING\x10\x04\x12\x1c\n\x18\x43ONTRIBUTION_KIND_THEORY\x10\x05*\x81\x01\n\tCriterion\x12\x19\n\x15\x43RITERION_UNSPECIFIED\x10\x00\x12\x19\n\x15\x43RITERION_OPEN_INPUTS\x10\x01\x12\x1b\n\x17\x43RITERION_COMPUTE_LIGHT\x10\x02\x12!\n\x1d\x43RITERION_VERIFIABLE_FINDINGS\x10\x03*F\n\x03Met\x12\x13\n\x0fMET_UNSPECIFIED\x10\x00\x12\x0b\n\x07MET_YES\x10\x01\x12\n\n\x06MET_NO\x10\x02\x12\x11\n\rMET_UNCERTAIN\x10\x03*i\n\x0fScreeningFormat\x12 \n\x1cSCREENING_FORMAT_UNSPECIFIED\x10\x00\x12\x1a\n\x16SCREENING_FORMAT_JSONL\x10\x01\x12\x18\n\x14SCREENING_FORMAT_CSV\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#firetrial/parser/v1/screening.proto\x12\x13\x66iretrial.parser.v1\x1a firetrial/access/v1/access.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x83\x03\n\tScreening\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x32\n\x05state\x18\x02 \x01(\x0e\x32#.firetrial.parser.v1.ScreeningState\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05model\x18\x04 \x01(\t\x12\r\n\x05rules\x18\x05 \x03(\t\x12\x0e\n\x06source\x18\x06 \x01(\t\x12\x34\n\x06\x63ounts\x18\x07 \x01(\x0b\x32$.firetrial.parser.v1.ScreeningCounts\x12.\n\x05usage\x18\x08 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\x12\x19\n\x0cmax_cost_usd\x18\t \x01(\x01H\x00\x88\x01\x01\x12\x30\n\x0csubmitted_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nchanged_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x0f\n\r_max_cost_usd\"\x89\x01\n\x0fScreeningCounts\x12\x11\n\toff_topic\x18\x01 \x01(\x03\x12\x15\n\rnot_empirical\x18\x02 \x01(\x03\x12\r\n\x05unfit\x18\x03 \x01(\x03\x12\x11\n\tuncertain\x18\x04 \x01(\x03\x12\x0b\n\x03\x66it\x18\x05 \x01(\x03\x12\x0e\n\x06\x65rrors\x18\x06 \x01(\x03\x12\r\n\x05items\x18\x07 \x01(\x03\"l\n\x0b\x43\x61ndidature\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x10\n\x08\x61\x62stract\x18\x03 \x01(\t\x12\x0b\n\x03url\x18\x04 \x01(\t\x12\x11\n\tpublished\x18\x05 \x01(\t\x12\x10\n\x08paper_id\x18\x06 \x01(\t\"\xf9\x02\n\rScreenedPaper\x12.\n\x04item\x18\x01 \x01(\x0b\x32 .firetrial.parser.v1.Candidature\x12\x36\n\x07outcome\x18\x02 \x01(\x0e\x32%.firetrial.parser.v1.ScreeningOutcome\x12\r\n\x05\x65rror\x18\x03 \x01(\t\x12-\n\x04hits\x18\x04 \x03(\x0b\x32\x1f.firetrial.parser.v1.KeywordHit\x12\x37\n\x0c\x63ontribution\x18\x05 \x01(\x0b\x32!.firetrial.parser.v1.Contribution\x12\x37\n\x08\x63riteria\x18\x06 \x03(\x0b\x32%.firetrial.parser.v1.CriterionVerdict\x12.\n\x05usage\x18\x07 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\x12\x11\n\treview_id\x18\x08 \x01(\t\x12\r\n\x05place\x18\t \x01(\x03\"H\n\nKeywordHit\x12\x0c\n\x04rule\x18\x01 \x01(\t\x12\x0f\n\x07pattern\x18\x02 \x01(\t\x12\r\n\x05where\x18\x03 \x01(\t\x12\x0c\n\x04text\x18\x04 \x01(\t\"\xa1\x01\n\x0c\x43ontribution\x12\x33\n\x04kind\x18\x01 \x01(\x0e\x32%.firetrial.parser.v1.ContributionKind\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05\x63lose\x18\x04 \x01(\x08\x12-\n\x04\x63ues\x18\x05 \x03(\x0b\x32\x1f.firetrial.parser.v1.KeywordHit\"\xb3\x01\n\x10\x43riterionVerdict\x12\x31\n\tcriterion\x18\x01 \x01(\x0e\x32\x1e.firetrial.parser.v1.Criterion\x12%\n\x03met\x18\x02 \x01(\x0e\x32\x18.firetrial.parser.v1.Met\x12\x35\n\x07reasons\x18\x03 \x03(\x0b\x32$.firetrial.parser.v1.CriterionReason\x12\x0e\n\x06method\x18\x04 \x01(\t\"J\n\x0f\x43riterionReason\x12\x0c\n\x04text\x18\x01 \x01(\t\x12)\n\x05quote\x18\x02 \x01(\x0b\x32\x1a.firetrial.parser.v1.Quote\"i\n\x16SubmitScreeningRequest\x12\x36\n\x06header\x18\x01 \x01(\x0b\x32$.firetrial.parser.v1.ScreeningHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\xb8\x01\n\x0fScreeningHeader\x12\x34\n\x06\x66ormat\x18\x01 \x01(\x0e\x32$.firetrial.parser.v1.ScreeningFormat\x12\x0c\n\x04size\x18\x02 \x01(\x03\x12\x0e\n\x06source\x18\x03 \x01(\t\x12\x0f\n\x07offline\x18\x04 \x01(\x08\x12\x19\n\x0cmax_cost_usd\x18\x05 \x01(\x01H\x00\x88\x01\x01\x12\x14\n\x0cretry_errors\x18\x06 \x01(\x08\x42\x0f\n\r_max_cost_usd\"L\n\x17SubmitScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\"\'\n\x13GetScreeningRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\"I\n\x14GetScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\">\n\x15ListScreeningsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"e\n\x16ListScreeningsResponse\x12\x32\n\nscreenings\x18\x01 \x03(\x0b\x32\x1e.firetrial.parser.v1.Screening\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\")\n\x15WatchScreeningRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\"K\n\x16WatchScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\"*\n\x16\x43\x61ncelScreeningRequest\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\"L\n\x17\x43\x61ncelScreeningResponse\x12\x31\n\tscreening\x18\x01 \x01(\x0b\x32\x1e.firetrial.parser.v1.Screening\"\x97\x01\n\x19ListScreenedPapersRequest\x12\x1a\n\x0cscreening_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x37\n\x08outcomes\x18\x02 \x03(\x0e\x32%.firetrial.parser.v1.ScreeningOutcome\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"i\n\x1aListScreenedPapersResponse\x12\x32\n\x06papers\x18\x01 \x03(\x0b\x32\".firetrial.parser.v1.ScreenedPaper\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t*\xc7\x01\n\x0eScreeningState\x12\x1f\n\x1bSCREENING_STATE_UNSPECIFIED\x10\x00\x12\x1d\n\x19SCREENING_STATE_SUBMITTED\x10\x01\x12\x1b\n\x17SCREENING_STATE_RUNNING\x10\x02\x12\x1c\n\x18SCREENING_STATE_FINISHED\x10\x03\x12\x1b\n\x17SCREENING_STATE_STOPPED\x10\x04\x12\x1d\n\x19SCREENING_STATE_CANCELLED\x10\x05*\xf1\x01\n\x10ScreeningOutcome\x12!\n\x1dSCREENING_OUTCOME_UNSPECIFIED\x10\x00\x12\x1f\n\x1bSCREENING_OUTCOME_OFF_TOPIC\x10\x01\x12#\n\x1fSCREENING_OUTCOME_NOT_EMPIRICAL\x10\x02\x12\x1b\n\x17SCREENING_OUTCOME_UNFIT\x10\x03\x12\x1f\n\x1bSCREENING_OUTCOME_UNCERTAIN\x10\x04\x12\x19\n\x15SCREENING_OUTCOME_FIT\x10\x05\x12\x1b\n\x17SCREENING_OUTCOME_ERROR\x10\x06*\xd9\x01\n\x10\x43ontributionKind\x12!\n\x1d\x43ONTRIBUTION_KIND_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x43ONTRIBUTION_KIND_EMPIRICAL\x10\x01\x12\"\n\x1e\x43ONTRIBUTION_KIND_ARCHITECTURE\x10\x02\x12\x1f\n\x1b\x43ONTRIBUTION_KIND_BENCHMARK\x10\x03\x12\x1e\n\x1a\x43ONTRIBUTION_KIND_TRAINING\x10\x04\x12\x1c\n\x18\x43ONTRIBUTION_KIND_THEORY\x10\x05*\x81\x01\n\tCriterion\x12\x19\n\x15\x43RITERION_UNSPECIFIED\x10\x00\x12\x19\n\x15\x43RITERION_OPEN_INPUTS\x10\x01\x12\x1b\n\x17\x43RITERION_COMPUTE_LIGHT\x10\x02\x12!\n\x1d\x43RITERION_VERIFIABLE_FINDINGS\x10\x03*F\n\x03Met\x12\x13\n\x0fMET_UNSPECIFIED\x10\x00\x12\x0b\n\x07MET_YES\x10\x01\x12\n\n\x06MET_NO\x10\x02\x12\x11\n\rMET_UNCERTAIN\x10\x03*i\n\x0fScreeningFormat\x12 \n\x1cSCREENING_FORMAT_UNSPECIFIED\x10\x00\x12\x1a\n\x16SCREENING_FORMAT_JSONL\x10\x01\x12\x18\n\x14SCREENING_FORMAT_CSV\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.screening_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCREENINGSTATE']._serialized_start=2771
-  _globals['_SCREENINGSTATE']._serialized_end=2970
-  _globals['_SCREENINGOUTCOME']._serialized_start=2973
-  _globals['_SCREENINGOUTCOME']._serialized_end=3214
-  _globals['_CONTRIBUTIONKIND']._serialized_start=3217
-  _globals['_CONTRIBUTIONKIND']._serialized_end=3434
-  _globals['_CRITERION']._serialized_start=3437
-  _globals['_CRITERION']._serialized_end=3566
-  _globals['_MET']._serialized_start=3568
-  _globals['_MET']._serialized_end=3638
-  _globals['_SCREENINGFORMAT']._serialized_start=3640
-  _globals['_SCREENINGFORMAT']._serialized_end=3745
-  _globals['_SCREENING']._serialized_start=127
-  _globals['_SCREENING']._serialized_end=508
-  _globals['_SCREENINGCOUNTS']._serialized_start=511
-  _globals['_SCREENINGCOUNTS']._serialized_end=648
-  _globals['_CANDIDATURE']._serialized_start=650
-  _globals['_CANDIDATURE']._serialized_end=758
-  _globals['_SCREENEDPAPER']._serialized_start=761
-  _globals['_SCREENEDPAPER']._serialized_end=1138
-  _globals['_KEYWORDHIT']._serialized_start=1140
-  _globals['_KEYWORDHIT']._serialized_end=1212
-  _globals['_CONTRIBUTION']._serialized_start=1215
-  _globals['_CONTRIBUTION']._serialized_end=1376
-  _globals['_CRITERIONVERDICT']._serialized_start=1379
-  _globals['_CRITERIONVERDICT']._serialized_end=1558
-  _globals['_CRITERIONREASON']._serialized_start=1560
-  _globals['_CRITERIONREASON']._serialized_end=1634
-  _globals['_SUBMITSCREENINGREQUEST']._serialized_start=1636
-  _globals['_SUBMITSCREENINGREQUEST']._serialized_end=1741
-  _globals['_SCREENINGHEADER']._serialized_start=1744
-  _globals['_SCREENINGHEADER']._serialized_end=1928
-  _globals['_SUBMITSCREENINGRESPONSE']._serialized_start=1930
-  _globals['_SUBMITSCREENINGRESPONSE']._serialized_end=2006
-  _globals['_GETSCREENINGREQUEST']._serialized_start=2008
-  _globals['_GETSCREENINGREQUEST']._serialized_end=2041
-  _globals['_GETSCREENINGRESPONSE']._serialized_start=2043
-  _globals['_GETSCREENINGRESPONSE']._serialized_end=2116
-  _globals['_LISTSCREENINGSREQUEST']._serialized_start=2118
-  _globals['_LISTSCREENINGSREQUEST']._serialized_end=2180
-  _globals['_LISTSCREENINGSRESPONSE']._serialized_start=2182
-  _globals['_LISTSCREENINGSRESPONSE']._serialized_end=2283
-  _globals['_WATCHSCREENINGREQUEST']._serialized_start=2285
-  _globals['_WATCHSCREENINGREQUEST']._serialized_end=2320
-  _globals['_WATCHSCREENINGRESPONSE']._serialized_start=2322
-  _globals['_WATCHSCREENINGRESPONSE']._serialized_end=2397
-  _globals['_CANCELSCREENINGREQUEST']._serialized_start=2399
-  _globals['_CANCELSCREENINGREQUEST']._serialized_end=2435
-  _globals['_CANCELSCREENINGRESPONSE']._serialized_start=2437
-  _globals['_CANCELSCREENINGRESPONSE']._serialized_end=2513
-  _globals['_LISTSCREENEDPAPERSREQUEST']._serialized_start=2516
-  _globals['_LISTSCREENEDPAPERSREQUEST']._serialized_end=2661
-  _globals['_LISTSCREENEDPAPERSRESPONSE']._serialized_start=2663
-  _globals['_LISTSCREENEDPAPERSRESPONSE']._serialized_end=2768
+  _globals['_SCREENING'].fields_by_name['id']._loaded_options = None
+  _globals['_SCREENING'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_GETSCREENINGREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_GETSCREENINGREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_WATCHSCREENINGREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_WATCHSCREENINGREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_CANCELSCREENINGREQUEST'].fields_by_name['id']._loaded_options = None
+  _globals['_CANCELSCREENINGREQUEST'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_LISTSCREENEDPAPERSREQUEST'].fields_by_name['screening_id']._loaded_options = None
+  _globals['_LISTSCREENEDPAPERSREQUEST'].fields_by_name['screening_id']._serialized_options = b'\360\340\030\001'
+  _globals['_SCREENINGSTATE']._serialized_start=2835
+  _globals['_SCREENINGSTATE']._serialized_end=3034
+  _globals['_SCREENINGOUTCOME']._serialized_start=3037
+  _globals['_SCREENINGOUTCOME']._serialized_end=3278
+  _globals['_CONTRIBUTIONKIND']._serialized_start=3281
+  _globals['_CONTRIBUTIONKIND']._serialized_end=3498
+  _globals['_CRITERION']._serialized_start=3501
+  _globals['_CRITERION']._serialized_end=3630
+  _globals['_MET']._serialized_start=3632
+  _globals['_MET']._serialized_end=3702
+  _globals['_SCREENINGFORMAT']._serialized_start=3704
+  _globals['_SCREENINGFORMAT']._serialized_end=3809
+  _globals['_SCREENING']._serialized_start=161
+  _globals['_SCREENING']._serialized_end=548
+  _globals['_SCREENINGCOUNTS']._serialized_start=551
+  _globals['_SCREENINGCOUNTS']._serialized_end=688
+  _globals['_CANDIDATURE']._serialized_start=690
+  _globals['_CANDIDATURE']._serialized_end=798
+  _globals['_SCREENEDPAPER']._serialized_start=801
+  _globals['_SCREENEDPAPER']._serialized_end=1178
+  _globals['_KEYWORDHIT']._serialized_start=1180
+  _globals['_KEYWORDHIT']._serialized_end=1252
+  _globals['_CONTRIBUTION']._serialized_start=1255
+  _globals['_CONTRIBUTION']._serialized_end=1416
+  _globals['_CRITERIONVERDICT']._serialized_start=1419
+  _globals['_CRITERIONVERDICT']._serialized_end=1598
+  _globals['_CRITERIONREASON']._serialized_start=1600
+  _globals['_CRITERIONREASON']._serialized_end=1674
+  _globals['_SUBMITSCREENINGREQUEST']._serialized_start=1676
+  _globals['_SUBMITSCREENINGREQUEST']._serialized_end=1781
+  _globals['_SCREENINGHEADER']._serialized_start=1784
+  _globals['_SCREENINGHEADER']._serialized_end=1968
+  _globals['_SUBMITSCREENINGRESPONSE']._serialized_start=1970
+  _globals['_SUBMITSCREENINGRESPONSE']._serialized_end=2046
+  _globals['_GETSCREENINGREQUEST']._serialized_start=2048
+  _globals['_GETSCREENINGREQUEST']._serialized_end=2087
+  _globals['_GETSCREENINGRESPONSE']._serialized_start=2089
+  _globals['_GETSCREENINGRESPONSE']._serialized_end=2162
+  _globals['_LISTSCREENINGSREQUEST']._serialized_start=2164
+  _globals['_LISTSCREENINGSREQUEST']._serialized_end=2226
+  _globals['_LISTSCREENINGSRESPONSE']._serialized_start=2228
+  _globals['_LISTSCREENINGSRESPONSE']._serialized_end=2329
+  _globals['_WATCHSCREENINGREQUEST']._serialized_start=2331
+  _globals['_WATCHSCREENINGREQUEST']._serialized_end=2372
+  _globals['_WATCHSCREENINGRESPONSE']._serialized_start=2374
+  _globals['_WATCHSCREENINGRESPONSE']._serialized_end=2449
+  _globals['_CANCELSCREENINGREQUEST']._serialized_start=2451
+  _globals['_CANCELSCREENINGREQUEST']._serialized_end=2493
+  _globals['_CANCELSCREENINGRESPONSE']._serialized_start=2495
+  _globals['_CANCELSCREENINGRESPONSE']._serialized_end=2571
+  _globals['_LISTSCREENEDPAPERSREQUEST']._serialized_start=2574
+  _globals['_LISTSCREENEDPAPERSREQUEST']._serialized_end=2725
+  _globals['_LISTSCREENEDPAPERSRESPONSE']._serialized_start=2727
+  _globals['_LISTSCREENEDPAPERSRESPONSE']._serialized_end=2832
 # @@protoc_insertion_point(module_scope)

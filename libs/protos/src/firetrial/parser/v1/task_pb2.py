@@ -22,6 +22,7 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from firetrial.parser.v1 import follow_up_pb2 as firetrial_dot_parser_dot_v1_dot_follow__up__pb2
 from firetrial.parser.v1 import leak_pb2 as firetrial_dot_parser_dot_v1_dot_leak__pb2
@@ -30,29 +31,31 @@ from firetrial.parser.v1 import repository_pb2 as firetrial_dot_parser_dot_v1_do
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66iretrial/parser/v1/task.proto\x12\x13\x66iretrial.parser.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a#firetrial/parser/v1/follow_up.proto\x1a\x1e\x66iretrial/parser/v1/leak.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a$firetrial/parser/v1/repository.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbb\x06\n\x04Task\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12+\n\x04kind\x18\x03 \x01(\x0e\x32\x1d.firetrial.parser.v1.TaskKind\x12\x10\n\x08question\x18\x04 \x01(\t\x12\x13\n\x0binstruction\x18\x05 \x01(\t\x12\x30\n\x04\x64\x61ta\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0e\n\x06\x62roken\x18\x07 \x03(\t\x12\x0e\n\x06origin\x18\x08 \x01(\t\x12\x31\n\x05truth\x18\t \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08paper_id\x18\x0b \x01(\t\x12\x11\n\thas_truth\x18\x0c \x01(\x08\x12\x33\n\ndifficulty\x18\r \x01(\x0b\x32\x1f.firetrial.parser.v1.Difficulty\x12\x11\n\tpublished\x18\x0e \x01(\t\x12\x30\n\x07sources\x18\x0f \x03(\x0b\x32\x1f.firetrial.parser.v1.DataSource\x12-\n\x07network\x18\x10 \x01(\x0b\x32\x1c.firetrial.parser.v1.Network\x12\x31\n\x07variant\x18\x11 \x01(\x0e\x32 .firetrial.parser.v1.TaskVariant\x12-\n\x05state\x18\x12 \x01(\x0e\x32\x1e.firetrial.parser.v1.TaskState\x12\x32\n\nleak_check\x18\x13 \x01(\x0b\x32\x1e.firetrial.parser.v1.LeakCheck\x12.\n\x05usage\x18\x14 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\x12\x39\n\nrepository\x18\x1e \x01(\x0b\x32#.firetrial.parser.v1.RepositorySpecH\x00\x12\x36\n\tfollow_up\x18\x1f \x01(\x0b\x32!.firetrial.parser.v1.FollowUpSpecH\x00\x42\x06\n\x04spec\"\xb0\x01\n\x07Network\x12\x31\n\x05reach\x18\x01 \x01(\x0e\x32\".firetrial.parser.v1.Network.Reach\x12\r\n\x05hosts\x18\x02 \x03(\t\x12\x0e\n\x06\x64\x65nied\x18\x03 \x03(\t\"S\n\x05Reach\x12\x15\n\x11REACH_UNSPECIFIED\x10\x00\x12\x11\n\rREACH_GATEWAY\x10\x01\x12\x10\n\x0cREACH_LISTED\x10\x02\x12\x0e\n\nREACH_OPEN\x10\x03\"=\n\nDataSource\x12\x0e\n\x04path\x18\x01 \x01(\tH\x00\x12\x16\n\x0chugging_face\x18\x02 \x01(\tH\x00\x42\x07\n\x05place\"w\n\nDifficulty\x12 \n\x18\x63onceptual_decomposition\x18\x01 \x01(\x05\x12\x18\n\x10\x63onfound_control\x18\x02 \x01(\x05\x12\x1b\n\x13\x61nalysis_complexity\x18\x03 \x01(\x05\x12\x10\n\x08rated_by\x18\x04 \x01(\t\"\x9f\x02\n\x0bGroundTruth\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12\x11\n\tleaf_path\x18\x04 \x01(\t\x12\x10\n\x08paper_id\x18\x05 \x01(\t\x12\x12\n\nstatements\x18\x06 \x03(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12\x10\n\x08\x61rxiv_id\x18\x08 \x01(\t\x12\x0b\n\x03\x64oi\x18\t \x01(\t\x12\x1a\n\x12\x64ifficulty_reasons\x18\n \x03(\t\x12-\n\x04test\x18\x1e \x01(\x0b\x32\x1f.firetrial.parser.v1.SealedTest\x12-\n\x07rubrics\x18\x1f \x01(\x0b\x32\x1c.firetrial.parser.v1.Rubrics*Y\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14TASK_STATE_PUBLISHED\x10\x01\x12\x16\n\x12TASK_STATE_BLOCKED\x10\x02*g\n\x0bTaskVariant\x12\x1c\n\x18TASK_VARIANT_UNSPECIFIED\x10\x00\x12\x1c\n\x18TASK_VARIANT_REDISCOVERY\x10\x01\x12\x1c\n\x18TASK_VARIANT_REPLICATION\x10\x02*s\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15TASK_KIND_REDISCOVERY\x10\x01\x12\x18\n\x14TASK_KIND_REPOSITORY\x10\x02\x12\x17\n\x13TASK_KIND_FOLLOW_UP\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66iretrial/parser/v1/task.proto\x12\x13\x66iretrial.parser.v1\x1a firetrial/access/v1/access.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a#firetrial/parser/v1/follow_up.proto\x1a\x1e\x66iretrial/parser/v1/leak.proto\x1a\x1f\x66iretrial/parser/v1/paper.proto\x1a$firetrial/parser/v1/repository.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc1\x06\n\x04Task\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x0f\n\x07version\x18\x02 \x01(\t\x12+\n\x04kind\x18\x03 \x01(\x0e\x32\x1d.firetrial.parser.v1.TaskKind\x12\x10\n\x08question\x18\x04 \x01(\t\x12\x13\n\x0binstruction\x18\x05 \x01(\t\x12\x30\n\x04\x64\x61ta\x18\x06 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x0e\n\x06\x62roken\x18\x07 \x03(\t\x12\x0e\n\x06origin\x18\x08 \x01(\t\x12\x31\n\x05truth\x18\t \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08paper_id\x18\x0b \x01(\t\x12\x11\n\thas_truth\x18\x0c \x01(\x08\x12\x33\n\ndifficulty\x18\r \x01(\x0b\x32\x1f.firetrial.parser.v1.Difficulty\x12\x11\n\tpublished\x18\x0e \x01(\t\x12\x30\n\x07sources\x18\x0f \x03(\x0b\x32\x1f.firetrial.parser.v1.DataSource\x12-\n\x07network\x18\x10 \x01(\x0b\x32\x1c.firetrial.parser.v1.Network\x12\x31\n\x07variant\x18\x11 \x01(\x0e\x32 .firetrial.parser.v1.TaskVariant\x12-\n\x05state\x18\x12 \x01(\x0e\x32\x1e.firetrial.parser.v1.TaskState\x12\x32\n\nleak_check\x18\x13 \x01(\x0b\x32\x1e.firetrial.parser.v1.LeakCheck\x12.\n\x05usage\x18\x14 \x03(\x0b\x32\x1f.firetrial.parser.v1.ModelUsage\x12\x39\n\nrepository\x18\x1e \x01(\x0b\x32#.firetrial.parser.v1.RepositorySpecH\x00\x12\x36\n\tfollow_up\x18\x1f \x01(\x0b\x32!.firetrial.parser.v1.FollowUpSpecH\x00\x42\x06\n\x04spec\"\xb0\x01\n\x07Network\x12\x31\n\x05reach\x18\x01 \x01(\x0e\x32\".firetrial.parser.v1.Network.Reach\x12\r\n\x05hosts\x18\x02 \x03(\t\x12\x0e\n\x06\x64\x65nied\x18\x03 \x03(\t\"S\n\x05Reach\x12\x15\n\x11REACH_UNSPECIFIED\x10\x00\x12\x11\n\rREACH_GATEWAY\x10\x01\x12\x10\n\x0cREACH_LISTED\x10\x02\x12\x0e\n\nREACH_OPEN\x10\x03\"=\n\nDataSource\x12\x0e\n\x04path\x18\x01 \x01(\tH\x00\x12\x16\n\x0chugging_face\x18\x02 \x01(\tH\x00\x42\x07\n\x05place\"w\n\nDifficulty\x12 \n\x18\x63onceptual_decomposition\x18\x01 \x01(\x05\x12\x18\n\x10\x63onfound_control\x18\x02 \x01(\x05\x12\x1b\n\x13\x61nalysis_complexity\x18\x03 \x01(\x05\x12\x10\n\x08rated_by\x18\x04 \x01(\t\"\x9f\x02\n\x0bGroundTruth\x12\x0f\n\x07task_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x10\n\x08\x65vidence\x18\x03 \x01(\t\x12\x11\n\tleaf_path\x18\x04 \x01(\t\x12\x10\n\x08paper_id\x18\x05 \x01(\t\x12\x12\n\nstatements\x18\x06 \x03(\t\x12\r\n\x05title\x18\x07 \x01(\t\x12\x10\n\x08\x61rxiv_id\x18\x08 \x01(\t\x12\x0b\n\x03\x64oi\x18\t \x01(\t\x12\x1a\n\x12\x64ifficulty_reasons\x18\n \x03(\t\x12-\n\x04test\x18\x1e \x01(\x0b\x32\x1f.firetrial.parser.v1.SealedTest\x12-\n\x07rubrics\x18\x1f \x01(\x0b\x32\x1c.firetrial.parser.v1.Rubrics*Y\n\tTaskState\x12\x1a\n\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x18\n\x14TASK_STATE_PUBLISHED\x10\x01\x12\x16\n\x12TASK_STATE_BLOCKED\x10\x02*g\n\x0bTaskVariant\x12\x1c\n\x18TASK_VARIANT_UNSPECIFIED\x10\x00\x12\x1c\n\x18TASK_VARIANT_REDISCOVERY\x10\x01\x12\x1c\n\x18TASK_VARIANT_REPLICATION\x10\x02*s\n\x08TaskKind\x12\x19\n\x15TASK_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15TASK_KIND_REDISCOVERY\x10\x01\x12\x18\n\x14TASK_KIND_REPOSITORY\x10\x02\x12\x17\n\x13TASK_KIND_FOLLOW_UP\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.parser.v1.task_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TASKSTATE']._serialized_start=1749
-  _globals['_TASKSTATE']._serialized_end=1838
-  _globals['_TASKVARIANT']._serialized_start=1840
-  _globals['_TASKVARIANT']._serialized_end=1943
-  _globals['_TASKKIND']._serialized_start=1945
-  _globals['_TASKKIND']._serialized_end=2060
-  _globals['_TASK']._serialized_start=267
-  _globals['_TASK']._serialized_end=1094
-  _globals['_NETWORK']._serialized_start=1097
-  _globals['_NETWORK']._serialized_end=1273
-  _globals['_NETWORK_REACH']._serialized_start=1190
-  _globals['_NETWORK_REACH']._serialized_end=1273
-  _globals['_DATASOURCE']._serialized_start=1275
-  _globals['_DATASOURCE']._serialized_end=1336
-  _globals['_DIFFICULTY']._serialized_start=1338
-  _globals['_DIFFICULTY']._serialized_end=1457
-  _globals['_GROUNDTRUTH']._serialized_start=1460
-  _globals['_GROUNDTRUTH']._serialized_end=1747
+  _globals['_TASK'].fields_by_name['id']._loaded_options = None
+  _globals['_TASK'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_TASKSTATE']._serialized_start=1789
+  _globals['_TASKSTATE']._serialized_end=1878
+  _globals['_TASKVARIANT']._serialized_start=1880
+  _globals['_TASKVARIANT']._serialized_end=1983
+  _globals['_TASKKIND']._serialized_start=1985
+  _globals['_TASKKIND']._serialized_end=2100
+  _globals['_TASK']._serialized_start=301
+  _globals['_TASK']._serialized_end=1134
+  _globals['_NETWORK']._serialized_start=1137
+  _globals['_NETWORK']._serialized_end=1313
+  _globals['_NETWORK_REACH']._serialized_start=1230
+  _globals['_NETWORK_REACH']._serialized_end=1313
+  _globals['_DATASOURCE']._serialized_start=1315
+  _globals['_DATASOURCE']._serialized_end=1376
+  _globals['_DIFFICULTY']._serialized_start=1378
+  _globals['_DIFFICULTY']._serialized_end=1497
+  _globals['_GROUNDTRUTH']._serialized_start=1500
+  _globals['_GROUNDTRUTH']._serialized_end=1787
 # @@protoc_insertion_point(module_scope)

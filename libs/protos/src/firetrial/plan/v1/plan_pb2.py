@@ -22,38 +22,53 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x66iretrial/plan/v1/plan.proto\x12\x11\x66iretrial.plan.v1\x1a\x1egoogle/protobuf/duration.proto\"\xe1\x02\n\x04Plan\x12\x0e\n\x06\x61gents\x18\x01 \x03(\t\x12\x0f\n\x07repeats\x18\x02 \x01(\x05\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12)\n\x06limits\x18\x04 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12-\n\x05judge\x18\x05 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x11\n\tmax_tasks\x18\x06 \x01(\x05\x12\x14\n\x0cmax_attempts\x18\x07 \x01(\x05\x12\r\n\x05model\x18\x08 \x01(\t\x12\r\n\x05probe\x18\t \x01(\t\x12\x19\n\x0cmax_cost_usd\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07\x61t_once\x18\x0b \x01(\x05\x12\x0f\n\x07release\x18\x0c \x01(\t\x12\x14\n\x0c\x64\x65nied_hosts\x18\r \x03(\t\x12%\n\x04gate\x18\x0e \x01(\x0b\x32\x17.firetrial.plan.v1.GateB\x0f\n\r_max_cost_usd\"\xc4\x01\n\x04Gate\x12*\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.firetrial.plan.v1.Gate.Mode\x12\x16\n\x0emin_confidence\x18\x02 \x01(\x05\x12\x32\n\tproposals\x18\x03 \x03(\x0b\x32\x1f.firetrial.plan.v1.GateProposal\"D\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x11\n\rMODE_STANDARD\x10\x01\x12\x13\n\x0fMODE_AGGRESSIVE\x10\x02\"F\n\x0cGateProposal\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\x0f\n\x07task_id\x18\x02 \x01(\t\x12\x13\n\x0bproposal_id\x18\x03 \x01(\t\"\xf8\x02\n\x06Limits\x12,\n\twall_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x0c\n\x04\x63pus\x18\x03 \x01(\x01\x12\x11\n\tprocesses\x18\x04 \x01(\x05\x12\x14\n\x0coutput_bytes\x18\x05 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x06 \x01(\x03\x12\x14\n\x0cmodel_tokens\x18\x07 \x01(\x03\x12\x1b\n\x0emodel_cost_usd\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12>\n\x0bmodel_calls\x18\t \x03(\x0b\x32).firetrial.plan.v1.Limits.ModelCallsEntry\x12\x0c\n\x04gpus\x18\n \x01(\x05\x12\x18\n\x10gpu_memory_bytes\x18\x0b \x01(\x03\x1a\x31\n\x0fModelCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\x42\x11\n\x0f_model_cost_usd\"\x92\x04\n\x0bJudgeConfig\x12\x37\n\x07\x62\x61\x63kend\x18\x01 \x01(\x0e\x32&.firetrial.plan.v1.JudgeConfig.Backend\x12\r\n\x05model\x18\x02 \x01(\t\x12\x31\n\x04mode\x18\x03 \x01(\x0e\x32#.firetrial.plan.v1.JudgeConfig.Mode\x12\x11\n\tcore_idea\x18\x04 \x01(\x08\x12\r\n\x05panel\x18\x05 \x03(\t\x12\x15\n\rjudge_repeats\x18\x06 \x01(\x05\x12=\n\nconvention\x18\x07 \x01(\x0e\x32).firetrial.plan.v1.JudgeConfig.Convention\x12\x19\n\x0cmax_cost_usd\x18\x08 \x01(\x01H\x00\x88\x01\x01\"J\n\x07\x42\x61\x63kend\x12\x17\n\x13\x42\x41\x43KEND_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x42\x41\x43KEND_OFFLINE\x10\x01\x12\x11\n\rBACKEND_MODEL\x10\x02\"9\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\r\n\tMODE_TEXT\x10\x01\x12\x0c\n\x08MODE_SET\x10\x02\"]\n\nConvention\x12\x1a\n\x16\x43ONVENTION_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43ONVENTION_UNDEFINED\x10\x01\x12\x19\n\x15\x43ONVENTION_RAGCHECKER\x10\x02\x42\x0f\n\r_max_cost_usd\"[\n\x04Slip\x12\x15\n\rexperiment_id\x18\x01 \x01(\t\x12\x15\n\rexpected_runs\x18\x02 \x01(\x05\x12%\n\x04plan\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Planb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x66iretrial/plan/v1/plan.proto\x12\x11\x66iretrial.plan.v1\x1a firetrial/access/v1/access.proto\x1a\x1egoogle/protobuf/duration.proto\"\xf3\x02\n\x04Plan\x12\x14\n\x06\x61gents\x18\x01 \x03(\tB\x04\xf0\xe0\x18\x01\x12\x0f\n\x07repeats\x18\x02 \x01(\x05\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12)\n\x06limits\x18\x04 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12-\n\x05judge\x18\x05 \x01(\x0b\x32\x1e.firetrial.plan.v1.JudgeConfig\x12\x11\n\tmax_tasks\x18\x06 \x01(\x05\x12\x14\n\x0cmax_attempts\x18\x07 \x01(\x05\x12\r\n\x05model\x18\x08 \x01(\t\x12\x13\n\x05probe\x18\t \x01(\tB\x04\xf0\xe0\x18\x01\x12\x19\n\x0cmax_cost_usd\x18\n \x01(\x01H\x00\x88\x01\x01\x12\x0f\n\x07\x61t_once\x18\x0b \x01(\x05\x12\x15\n\x07release\x18\x0c \x01(\tB\x04\xf0\xe0\x18\x01\x12\x14\n\x0c\x64\x65nied_hosts\x18\r \x03(\t\x12%\n\x04gate\x18\x0e \x01(\x0b\x32\x17.firetrial.plan.v1.GateB\x0f\n\r_max_cost_usd\"\xc4\x01\n\x04Gate\x12*\n\x04mode\x18\x01 \x01(\x0e\x32\x1c.firetrial.plan.v1.Gate.Mode\x12\x16\n\x0emin_confidence\x18\x02 \x01(\x05\x12\x32\n\tproposals\x18\x03 \x03(\x0b\x32\x1f.firetrial.plan.v1.GateProposal\"D\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\x11\n\rMODE_STANDARD\x10\x01\x12\x13\n\x0fMODE_AGGRESSIVE\x10\x02\"X\n\x0cGateProposal\x12\x16\n\x08\x61gent_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x15\n\x07task_id\x18\x02 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x19\n\x0bproposal_id\x18\x03 \x01(\tB\x04\xf0\xe0\x18\x01\"\xf8\x02\n\x06Limits\x12,\n\twall_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x14\n\x0cmemory_bytes\x18\x02 \x01(\x03\x12\x0c\n\x04\x63pus\x18\x03 \x01(\x01\x12\x11\n\tprocesses\x18\x04 \x01(\x05\x12\x14\n\x0coutput_bytes\x18\x05 \x01(\x03\x12\x12\n\ndisk_bytes\x18\x06 \x01(\x03\x12\x14\n\x0cmodel_tokens\x18\x07 \x01(\x03\x12\x1b\n\x0emodel_cost_usd\x18\x08 \x01(\x01H\x00\x88\x01\x01\x12>\n\x0bmodel_calls\x18\t \x03(\x0b\x32).firetrial.plan.v1.Limits.ModelCallsEntry\x12\x0c\n\x04gpus\x18\n \x01(\x05\x12\x18\n\x10gpu_memory_bytes\x18\x0b \x01(\x03\x1a\x31\n\x0fModelCallsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\x42\x11\n\x0f_model_cost_usd\"\x92\x04\n\x0bJudgeConfig\x12\x37\n\x07\x62\x61\x63kend\x18\x01 \x01(\x0e\x32&.firetrial.plan.v1.JudgeConfig.Backend\x12\r\n\x05model\x18\x02 \x01(\t\x12\x31\n\x04mode\x18\x03 \x01(\x0e\x32#.firetrial.plan.v1.JudgeConfig.Mode\x12\x11\n\tcore_idea\x18\x04 \x01(\x08\x12\r\n\x05panel\x18\x05 \x03(\t\x12\x15\n\rjudge_repeats\x18\x06 \x01(\x05\x12=\n\nconvention\x18\x07 \x01(\x0e\x32).firetrial.plan.v1.JudgeConfig.Convention\x12\x19\n\x0cmax_cost_usd\x18\x08 \x01(\x01H\x00\x88\x01\x01\"J\n\x07\x42\x61\x63kend\x12\x17\n\x13\x42\x41\x43KEND_UNSPECIFIED\x10\x00\x12\x13\n\x0f\x42\x41\x43KEND_OFFLINE\x10\x01\x12\x11\n\rBACKEND_MODEL\x10\x02\"9\n\x04Mode\x12\x14\n\x10MODE_UNSPECIFIED\x10\x00\x12\r\n\tMODE_TEXT\x10\x01\x12\x0c\n\x08MODE_SET\x10\x02\"]\n\nConvention\x12\x1a\n\x16\x43ONVENTION_UNSPECIFIED\x10\x00\x12\x18\n\x14\x43ONVENTION_UNDEFINED\x10\x01\x12\x19\n\x15\x43ONVENTION_RAGCHECKER\x10\x02\x42\x0f\n\r_max_cost_usd\"a\n\x04Slip\x12\x1b\n\rexperiment_id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x15\n\rexpected_runs\x18\x02 \x01(\x05\x12%\n\x04plan\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Planb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.plan.v1.plan_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_PLAN'].fields_by_name['agents']._loaded_options = None
+  _globals['_PLAN'].fields_by_name['agents']._serialized_options = b'\360\340\030\001'
+  _globals['_PLAN'].fields_by_name['probe']._loaded_options = None
+  _globals['_PLAN'].fields_by_name['probe']._serialized_options = b'\360\340\030\001'
+  _globals['_PLAN'].fields_by_name['release']._loaded_options = None
+  _globals['_PLAN'].fields_by_name['release']._serialized_options = b'\360\340\030\001'
+  _globals['_GATEPROPOSAL'].fields_by_name['agent_id']._loaded_options = None
+  _globals['_GATEPROPOSAL'].fields_by_name['agent_id']._serialized_options = b'\360\340\030\001'
+  _globals['_GATEPROPOSAL'].fields_by_name['task_id']._loaded_options = None
+  _globals['_GATEPROPOSAL'].fields_by_name['task_id']._serialized_options = b'\360\340\030\001'
+  _globals['_GATEPROPOSAL'].fields_by_name['proposal_id']._loaded_options = None
+  _globals['_GATEPROPOSAL'].fields_by_name['proposal_id']._serialized_options = b'\360\340\030\001'
   _globals['_LIMITS_MODELCALLSENTRY']._loaded_options = None
   _globals['_LIMITS_MODELCALLSENTRY']._serialized_options = b'8\001'
-  _globals['_PLAN']._serialized_start=84
-  _globals['_PLAN']._serialized_end=437
-  _globals['_GATE']._serialized_start=440
-  _globals['_GATE']._serialized_end=636
-  _globals['_GATE_MODE']._serialized_start=568
-  _globals['_GATE_MODE']._serialized_end=636
-  _globals['_GATEPROPOSAL']._serialized_start=638
-  _globals['_GATEPROPOSAL']._serialized_end=708
-  _globals['_LIMITS']._serialized_start=711
-  _globals['_LIMITS']._serialized_end=1087
-  _globals['_LIMITS_MODELCALLSENTRY']._serialized_start=1019
-  _globals['_LIMITS_MODELCALLSENTRY']._serialized_end=1068
-  _globals['_JUDGECONFIG']._serialized_start=1090
-  _globals['_JUDGECONFIG']._serialized_end=1620
-  _globals['_JUDGECONFIG_BACKEND']._serialized_start=1375
-  _globals['_JUDGECONFIG_BACKEND']._serialized_end=1449
-  _globals['_JUDGECONFIG_MODE']._serialized_start=1451
-  _globals['_JUDGECONFIG_MODE']._serialized_end=1508
-  _globals['_JUDGECONFIG_CONVENTION']._serialized_start=1510
-  _globals['_JUDGECONFIG_CONVENTION']._serialized_end=1603
-  _globals['_SLIP']._serialized_start=1622
-  _globals['_SLIP']._serialized_end=1713
+  _globals['_SLIP'].fields_by_name['experiment_id']._loaded_options = None
+  _globals['_SLIP'].fields_by_name['experiment_id']._serialized_options = b'\360\340\030\001'
+  _globals['_PLAN']._serialized_start=118
+  _globals['_PLAN']._serialized_end=489
+  _globals['_GATE']._serialized_start=492
+  _globals['_GATE']._serialized_end=688
+  _globals['_GATE_MODE']._serialized_start=620
+  _globals['_GATE_MODE']._serialized_end=688
+  _globals['_GATEPROPOSAL']._serialized_start=690
+  _globals['_GATEPROPOSAL']._serialized_end=778
+  _globals['_LIMITS']._serialized_start=781
+  _globals['_LIMITS']._serialized_end=1157
+  _globals['_LIMITS_MODELCALLSENTRY']._serialized_start=1089
+  _globals['_LIMITS_MODELCALLSENTRY']._serialized_end=1138
+  _globals['_JUDGECONFIG']._serialized_start=1160
+  _globals['_JUDGECONFIG']._serialized_end=1690
+  _globals['_JUDGECONFIG_BACKEND']._serialized_start=1445
+  _globals['_JUDGECONFIG_BACKEND']._serialized_end=1519
+  _globals['_JUDGECONFIG_MODE']._serialized_start=1521
+  _globals['_JUDGECONFIG_MODE']._serialized_end=1578
+  _globals['_JUDGECONFIG_CONVENTION']._serialized_start=1580
+  _globals['_JUDGECONFIG_CONVENTION']._serialized_end=1673
+  _globals['_SLIP']._serialized_start=1692
+  _globals['_SLIP']._serialized_end=1789
 # @@protoc_insertion_point(module_scope)

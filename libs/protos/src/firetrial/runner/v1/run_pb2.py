@@ -22,41 +22,48 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_access__pb2
 from firetrial.artifact.v1 import artifact_pb2 as firetrial_dot_artifact_dot_v1_dot_artifact__pb2
 from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x66iretrial/runner/v1/run.proto\x12\x13\x66iretrial.runner.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf1\x06\n\x03Run\x12\n\n\x02id\x18\x01 \x01(\t\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\r\n\x05model\x18\x05 \x01(\t\x12\x0e\n\x06repeat\x18\x06 \x01(\x05\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12\x0c\n\x04pool\x18\x08 \x01(\t\x12,\n\x05state\x18\t \x01(\x0e\x32\x1d.firetrial.runner.v1.RunState\x12-\n\x07outcome\x18\n \x01(\x0e\x32\x1c.firetrial.runner.v1.Outcome\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12\'\n\x04\x65xit\x18\x0c \x01(\x0b\x32\x19.firetrial.runner.v1.Exit\x12)\n\x05usage\x18\r \x01(\x0b\x32\x1a.firetrial.runner.v1.Usage\x12\x36\n\nconclusion\x18\x0e \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x35\n\tartifacts\x18\x0f \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x19\n\x11trajectory_prefix\x18\x10 \x01(\t\x12\x19\n\x11trajectory_chunks\x18\x11 \x01(\x05\x12\x18\n\x10\x63\x61ncel_requested\x18\x12 \x01(\x08\x12-\n\tqueued_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsuperseded\x18\x16 \x01(\x08\x12)\n\x06limits\x18\x17 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12\x33\n\nprovenance\x18\x18 \x01(\x0e\x32\x1f.firetrial.runner.v1.Provenance\x12\x0f\n\x07lacking\x18\x19 \x03(\t\x12.\n\x08\x63ontacts\x18\x1a \x03(\x0b\x32\x1c.firetrial.runner.v1.Contact\x12\x0f\n\x07made_by\x18\x1b \x01(\t\x12\x13\n\x0bwaiting_for\x18\x1c \x01(\t\"g\n\x07\x43ontact\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\r\n\x05\x62ytes\x18\x02 \x01(\x03\x12\x10\n\x08requests\x18\x03 \x01(\x05\x12\x0f\n\x07refused\x18\x04 \x01(\x08\x12\x0e\n\x06\x64\x65nied\x18\x05 \x01(\x08\x12\x0c\n\x04port\x18\x06 \x01(\x05\"i\n\x04\x45xit\x12\x35\n\x0btermination\x18\x01 \x01(\x0e\x32 .firetrial.runner.v1.Termination\x12\x0e\n\x04\x63ode\x18\x02 \x01(\x05H\x00\x12\x10\n\x06signal\x18\x03 \x01(\x05H\x00\x42\x08\n\x06status\"\xbc\x04\n\x05Usage\x12,\n\twall_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12+\n\x08\x63pu_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\rmax_rss_bytes\x18\x03 \x01(\x03\x12\x14\n\x0coutput_bytes\x18\x04 \x01(\x03\x12\r\n\x05steps\x18\x05 \x01(\x05\x12\x15\n\x08\x63ost_usd\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06tokens\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x1a\n\rcached_tokens\x18\x08 \x01(\x03H\x02\x88\x01\x01\x12\x1a\n\rprompt_tokens\x18\t \x01(\x03H\x03\x88\x01\x01\x12\x1e\n\x11\x63ompletion_tokens\x18\n \x01(\x03H\x04\x88\x01\x01\x12\x13\n\x0bmodel_calls\x18\x0b \x01(\x05\x12\x16\n\x0eunpriced_calls\x18\x0c \x01(\x05\x12+\n\x08gpu_time\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1c\n\x0fgpu_utilisation\x18\x0e \x01(\x01H\x05\x88\x01\x01\x12!\n\x14max_gpu_memory_bytes\x18\x0f \x01(\x03H\x06\x88\x01\x01\x42\x0b\n\t_cost_usdB\t\n\x07_tokensB\x10\n\x0e_cached_tokensB\x10\n\x0e_prompt_tokensB\x14\n\x12_completion_tokensB\x12\n\x10_gpu_utilisationB\x17\n\x15_max_gpu_memory_bytes\"\xaf\x02\n\nExperiment\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08task_ids\x18\x02 \x03(\t\x12%\n\x04plan\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexpected_runs\x18\x04 \x01(\x05\x12\x30\n\x0csubmitted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x63\x61ncel_requested\x18\x06 \x01(\x08\x12;\n\x06\x63ounts\x18\x07 \x03(\x0b\x32+.firetrial.runner.v1.Experiment.CountsEntry\x12\r\n\x05\x65nded\x18\x08 \x01(\x08\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"\xcd\x01\n\x05\x41gent\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x03(\t\x12\x32\n\x06\x62undle\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x0csubmitted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07program\x18\x07 \x01(\t\x12\r\n\x05image\x18\x08 \x01(\t*u\n\nProvenance\x12\x1a\n\x16PROVENANCE_UNSPECIFIED\x10\x00\x12\x13\n\x0fPROVENANCE_HERE\x10\x01\x12\x18\n\x14PROVENANCE_ELSEWHERE\x10\x02\x12\x1c\n\x18PROVENANCE_SELF_REPORTED\x10\x03*\x80\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x17\n\x13RUN_STATE_CONCLUDED\x10\x03\x12\x13\n\x0fRUN_STATE_ENDED\x10\x04*\x9b\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x12\n\x0eOUTCOME_SCORED\x10\x01\x12\x18\n\x14OUTCOME_AGENT_FAILED\x10\x02\x12\x18\n\x14OUTCOME_INFRA_FAILED\x10\x03\x12\x18\n\x14OUTCOME_JUDGE_FAILED\x10\x04\x12\x15\n\x11OUTCOME_CANCELLED\x10\x05*\xfa\x01\n\x0bTermination\x12\x1b\n\x17TERMINATION_UNSPECIFIED\x10\x00\x12\x16\n\x12TERMINATION_EXITED\x10\x01\x12\x19\n\x15TERMINATION_TIMED_OUT\x10\x02\x12\x1a\n\x16TERMINATION_OOM_KILLED\x10\x03\x12\x19\n\x15TERMINATION_CANCELLED\x10\x04\x12\x1c\n\x18TERMINATION_OUTPUT_LIMIT\x10\x05\x12\x14\n\x10TERMINATION_LOST\x10\x06\x12\x1a\n\x16TERMINATION_DISK_LIMIT\x10\x07\x12\x14\n\x10TERMINATION_GATE\x10\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1d\x66iretrial/runner/v1/run.proto\x12\x13\x66iretrial.runner.v1\x1a firetrial/access/v1/access.proto\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf7\x06\n\x03Run\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x15\n\rexperiment_id\x18\x02 \x01(\t\x12\x0f\n\x07task_id\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\r\n\x05model\x18\x05 \x01(\t\x12\x0e\n\x06repeat\x18\x06 \x01(\x05\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12\x0c\n\x04pool\x18\x08 \x01(\t\x12,\n\x05state\x18\t \x01(\x0e\x32\x1d.firetrial.runner.v1.RunState\x12-\n\x07outcome\x18\n \x01(\x0e\x32\x1c.firetrial.runner.v1.Outcome\x12\x0e\n\x06reason\x18\x0b \x01(\t\x12\'\n\x04\x65xit\x18\x0c \x01(\x0b\x32\x19.firetrial.runner.v1.Exit\x12)\n\x05usage\x18\r \x01(\x0b\x32\x1a.firetrial.runner.v1.Usage\x12\x36\n\nconclusion\x18\x0e \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x35\n\tartifacts\x18\x0f \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x19\n\x11trajectory_prefix\x18\x10 \x01(\t\x12\x19\n\x11trajectory_chunks\x18\x11 \x01(\x05\x12\x18\n\x10\x63\x61ncel_requested\x18\x12 \x01(\x08\x12-\n\tqueued_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x15 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nsuperseded\x18\x16 \x01(\x08\x12)\n\x06limits\x18\x17 \x01(\x0b\x32\x19.firetrial.plan.v1.Limits\x12\x33\n\nprovenance\x18\x18 \x01(\x0e\x32\x1f.firetrial.runner.v1.Provenance\x12\x0f\n\x07lacking\x18\x19 \x03(\t\x12.\n\x08\x63ontacts\x18\x1a \x03(\x0b\x32\x1c.firetrial.runner.v1.Contact\x12\x0f\n\x07made_by\x18\x1b \x01(\t\x12\x13\n\x0bwaiting_for\x18\x1c \x01(\t\"g\n\x07\x43ontact\x12\x0c\n\x04host\x18\x01 \x01(\t\x12\r\n\x05\x62ytes\x18\x02 \x01(\x03\x12\x10\n\x08requests\x18\x03 \x01(\x05\x12\x0f\n\x07refused\x18\x04 \x01(\x08\x12\x0e\n\x06\x64\x65nied\x18\x05 \x01(\x08\x12\x0c\n\x04port\x18\x06 \x01(\x05\"i\n\x04\x45xit\x12\x35\n\x0btermination\x18\x01 \x01(\x0e\x32 .firetrial.runner.v1.Termination\x12\x0e\n\x04\x63ode\x18\x02 \x01(\x05H\x00\x12\x10\n\x06signal\x18\x03 \x01(\x05H\x00\x42\x08\n\x06status\"\xbc\x04\n\x05Usage\x12,\n\twall_time\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12+\n\x08\x63pu_time\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\rmax_rss_bytes\x18\x03 \x01(\x03\x12\x14\n\x0coutput_bytes\x18\x04 \x01(\x03\x12\r\n\x05steps\x18\x05 \x01(\x05\x12\x15\n\x08\x63ost_usd\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x13\n\x06tokens\x18\x07 \x01(\x03H\x01\x88\x01\x01\x12\x1a\n\rcached_tokens\x18\x08 \x01(\x03H\x02\x88\x01\x01\x12\x1a\n\rprompt_tokens\x18\t \x01(\x03H\x03\x88\x01\x01\x12\x1e\n\x11\x63ompletion_tokens\x18\n \x01(\x03H\x04\x88\x01\x01\x12\x13\n\x0bmodel_calls\x18\x0b \x01(\x05\x12\x16\n\x0eunpriced_calls\x18\x0c \x01(\x05\x12+\n\x08gpu_time\x18\r \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x1c\n\x0fgpu_utilisation\x18\x0e \x01(\x01H\x05\x88\x01\x01\x12!\n\x14max_gpu_memory_bytes\x18\x0f \x01(\x03H\x06\x88\x01\x01\x42\x0b\n\t_cost_usdB\t\n\x07_tokensB\x10\n\x0e_cached_tokensB\x10\n\x0e_prompt_tokensB\x14\n\x12_completion_tokensB\x12\n\x10_gpu_utilisationB\x17\n\x15_max_gpu_memory_bytes\"\xb5\x02\n\nExperiment\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x10\n\x08task_ids\x18\x02 \x03(\t\x12%\n\x04plan\x18\x03 \x01(\x0b\x32\x17.firetrial.plan.v1.Plan\x12\x15\n\rexpected_runs\x18\x04 \x01(\x05\x12\x30\n\x0csubmitted_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10\x63\x61ncel_requested\x18\x06 \x01(\x08\x12;\n\x06\x63ounts\x18\x07 \x03(\x0b\x32+.firetrial.runner.v1.Experiment.CountsEntry\x12\r\n\x05\x65nded\x18\x08 \x01(\x08\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x05:\x02\x38\x01\"\xd3\x01\n\x05\x41gent\x12\x10\n\x02id\x18\x01 \x01(\tB\x04\xf0\xe0\x18\x01\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x03(\t\x12\x32\n\x06\x62undle\x18\x05 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12\x30\n\x0csubmitted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07program\x18\x07 \x01(\t\x12\r\n\x05image\x18\x08 \x01(\t*u\n\nProvenance\x12\x1a\n\x16PROVENANCE_UNSPECIFIED\x10\x00\x12\x13\n\x0fPROVENANCE_HERE\x10\x01\x12\x18\n\x14PROVENANCE_ELSEWHERE\x10\x02\x12\x1c\n\x18PROVENANCE_SELF_REPORTED\x10\x03*\x80\x01\n\x08RunState\x12\x19\n\x15RUN_STATE_UNSPECIFIED\x10\x00\x12\x14\n\x10RUN_STATE_QUEUED\x10\x01\x12\x15\n\x11RUN_STATE_RUNNING\x10\x02\x12\x17\n\x13RUN_STATE_CONCLUDED\x10\x03\x12\x13\n\x0fRUN_STATE_ENDED\x10\x04*\x9b\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x12\n\x0eOUTCOME_SCORED\x10\x01\x12\x18\n\x14OUTCOME_AGENT_FAILED\x10\x02\x12\x18\n\x14OUTCOME_INFRA_FAILED\x10\x03\x12\x18\n\x14OUTCOME_JUDGE_FAILED\x10\x04\x12\x15\n\x11OUTCOME_CANCELLED\x10\x05*\xfa\x01\n\x0bTermination\x12\x1b\n\x17TERMINATION_UNSPECIFIED\x10\x00\x12\x16\n\x12TERMINATION_EXITED\x10\x01\x12\x19\n\x15TERMINATION_TIMED_OUT\x10\x02\x12\x1a\n\x16TERMINATION_OOM_KILLED\x10\x03\x12\x19\n\x15TERMINATION_CANCELLED\x10\x04\x12\x1c\n\x18TERMINATION_OUTPUT_LIMIT\x10\x05\x12\x14\n\x10TERMINATION_LOST\x10\x06\x12\x1a\n\x16TERMINATION_DISK_LIMIT\x10\x07\x12\x14\n\x10TERMINATION_GATE\x10\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.runner.v1.run_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_RUN'].fields_by_name['id']._loaded_options = None
+  _globals['_RUN'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
   _globals['_EXPERIMENT_COUNTSENTRY']._loaded_options = None
   _globals['_EXPERIMENT_COUNTSENTRY']._serialized_options = b'8\001'
-  _globals['_PROVENANCE']._serialized_start=2372
-  _globals['_PROVENANCE']._serialized_end=2489
-  _globals['_RUNSTATE']._serialized_start=2492
-  _globals['_RUNSTATE']._serialized_end=2620
-  _globals['_OUTCOME']._serialized_start=2623
-  _globals['_OUTCOME']._serialized_end=2778
-  _globals['_TERMINATION']._serialized_start=2781
-  _globals['_TERMINATION']._serialized_end=3031
-  _globals['_RUN']._serialized_start=188
-  _globals['_RUN']._serialized_end=1069
-  _globals['_CONTACT']._serialized_start=1071
-  _globals['_CONTACT']._serialized_end=1174
-  _globals['_EXIT']._serialized_start=1176
-  _globals['_EXIT']._serialized_end=1281
-  _globals['_USAGE']._serialized_start=1284
-  _globals['_USAGE']._serialized_end=1856
-  _globals['_EXPERIMENT']._serialized_start=1859
-  _globals['_EXPERIMENT']._serialized_end=2162
-  _globals['_EXPERIMENT_COUNTSENTRY']._serialized_start=2117
-  _globals['_EXPERIMENT_COUNTSENTRY']._serialized_end=2162
-  _globals['_AGENT']._serialized_start=2165
-  _globals['_AGENT']._serialized_end=2370
+  _globals['_EXPERIMENT'].fields_by_name['id']._loaded_options = None
+  _globals['_EXPERIMENT'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_AGENT'].fields_by_name['id']._loaded_options = None
+  _globals['_AGENT'].fields_by_name['id']._serialized_options = b'\360\340\030\001'
+  _globals['_PROVENANCE']._serialized_start=2424
+  _globals['_PROVENANCE']._serialized_end=2541
+  _globals['_RUNSTATE']._serialized_start=2544
+  _globals['_RUNSTATE']._serialized_end=2672
+  _globals['_OUTCOME']._serialized_start=2675
+  _globals['_OUTCOME']._serialized_end=2830
+  _globals['_TERMINATION']._serialized_start=2833
+  _globals['_TERMINATION']._serialized_end=3083
+  _globals['_RUN']._serialized_start=222
+  _globals['_RUN']._serialized_end=1109
+  _globals['_CONTACT']._serialized_start=1111
+  _globals['_CONTACT']._serialized_end=1214
+  _globals['_EXIT']._serialized_start=1216
+  _globals['_EXIT']._serialized_end=1321
+  _globals['_USAGE']._serialized_start=1324
+  _globals['_USAGE']._serialized_end=1896
+  _globals['_EXPERIMENT']._serialized_start=1899
+  _globals['_EXPERIMENT']._serialized_end=2208
+  _globals['_EXPERIMENT_COUNTSENTRY']._serialized_start=2163
+  _globals['_EXPERIMENT_COUNTSENTRY']._serialized_end=2208
+  _globals['_AGENT']._serialized_start=2211
+  _globals['_AGENT']._serialized_end=2422
 # @@protoc_insertion_point(module_scope)
