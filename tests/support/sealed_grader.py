@@ -171,6 +171,7 @@ def predict(xs):
     return [Near(0.0) for _ in xs]
 """,
     ),
+    _model("hide code behind another coding", "# coding: utf-7\n# +AAo-import ctypes" + _BASE),
     _model("make code from text", "exec(bytes.fromhex('6a').decode() + ' = 1')" + _BASE),
     _model("replace a module", "import sys\nsys.modules['json'] = None" + _BASE),
     _model(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_runner.kinds.guard import findings
+from firetrial_runner.kinds.guard import findings, unreadable
 
 PINNED = "import os\nROOT = os.environ['ROOT']\ndef predict(xs):\n    return open(ROOT).read()\n"
 HONEST = '''
@@ -90,7 +90,7 @@ def test_an_honest_change_has_no_finding() -> None:
         "class N(float):\n    __sub__ = None",
         "N = type('N', (float,), {})",
         "(1).__class__.__subclasses__",
-        "def broken(:",
+        "# coding: utf-7\n# +AAo-import ctypes",
     ],
 )
 def test_what_reaches_beyond_the_model_is_a_finding(line: str) -> None:
@@ -103,6 +103,14 @@ def test_as_often_as_the_pinned_file_does_is_no_finding_and_once_more_is() -> No
     assert findings("m.py", "a = open('x')\nb = open('y')\n", "open('z')\n", "r.json") == [
         "m.py:2 opens files, which the pinned file does not"
     ]
+
+
+def test_what_cannot_be_read_is_no_finding_and_is_told() -> None:
+    assert findings("m.py", "def broken(:", PINNED, "r.json") == []
+    assert unreadable("m.py", "def broken(:", PINNED).startswith("m.py cannot be read as Python: invalid")
+    assert unreadable("m.py", "# coding: no-such-code", PINNED)
+    assert unreadable("m.py", HONEST, PINNED) == unreadable("split.json", "(", "") == ""
+    assert unreadable("m.py", "print 1", "print 2") == "", "of a task in another Python nothing can be told"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+_PYTHON = {".py", ".pyw"}
 _MODULES = {
     "atexit": "acts when the program ends",
     "builtins": "reaches into builtins",
@@ -96,22 +97,38 @@ _SETTINGS = ("torch.backends.", "matplotlib.", "pandas.options.")
 
 def findings(path: str, text: str, pinned: str, results_file: str) -> list[str]:
     """What is new in a target file, one line each with the first line of it; of Python alone."""
-    if PurePosixPath(path).suffix not in {".py", ".pyw"}:
+    if PurePosixPath(path).suffix not in _PYTHON:
         return []
-    before = Counter(what for what, _ in _acts(pinned, results_file))
+    before = Counter(what for what, _ in _acts(pinned, results_file)[0])
     found: dict[str, int] = {}
-    for what, line in _acts(text, results_file):
+    for what, line in _acts(text, results_file)[0]:
         before[what] -= 1
         if before[what] < 0:
             found.setdefault(what, line)
     return [f"{path}:{line} {what}, which the pinned file does not" for what, line in found.items()]
 
 
-def _acts(text: str, results_file: str) -> Iterator[tuple[str, int]]:
+def unreadable(path: str, text: str, pinned: str) -> str:
+    """Why it cannot be told what a target file does, "" where it can or where it cannot of the pinned one.
+
+    A mistake as a rule, and no finding; but what cannot be read is not let near a grader.
+    """
+    if PurePosixPath(path).suffix not in _PYTHON:
+        return ""
+    (_, why), (_, before) = _acts(text, path), _acts(pinned, path)
+    return f"{path} cannot be read as Python: {why}" if why and not before else ""
+
+
+def _acts(text: str, results_file: str) -> tuple[list[tuple[str, int]], str]:
+    """(acts with their lines, why they cannot be told).
+
+    Parsed as bytes, as an interpreter does: a text may name the code that it is to be decoded by.
+    """
     try:
-        yield from list(_Acts(ast.parse(text), PurePosixPath(results_file).name).all())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        yield "cannot be read as Python", 0
+        tree = ast.parse(text.encode())
+        return list(_Acts(tree, PurePosixPath(results_file).name).all()), ""
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return [], str(error)[:200] or type(error).__name__
 
 
 class _Acts:

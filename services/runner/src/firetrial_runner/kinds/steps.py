@@ -90,7 +90,10 @@ class Keeping:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A step as it is tried. `grave` findings make it void; `begun` is when it was handed in."""
+    """A step as it is tried. `grave` findings make it void; `begun` is when it was handed in.
+
+    `unread` says why it was not let near the grader, where that is no finding.
+    """
 
     number: int
     idea: str
@@ -99,6 +102,7 @@ class _Trial:
     grave: list[str]
     light: list[str]
     validated: Validated | None = None
+    unread: str = ""
 
     @property
     def void(self) -> bool:
@@ -171,14 +175,16 @@ class Steps:
         texts = {path: text for path, text in handed.files.items() if path in self.repository.targets}
         grave = [*repositories.findings(self.repository, handed), *await self._tampered()]
         light = await asyncio.to_thread(self._validator.suspicious, texts)
+        unread = ""
         if not self._validator.scores_apart:
+            unread = await asyncio.to_thread(self._validator.unreadable, texts)
             grave, light = [*grave, *light], []
         validated: Validated | None = None
-        if not grave:
+        if not grave and not unread:
             validated = await self._validated(number, texts)
             grave += await self._tampered()
         light += await in_thread(lambda _: self._validator.pinned.planted(self._copy))
-        made = self._step(_Trial(number, handed.idea, texts, begun, grave, light, validated))
+        made = self._step(_Trial(number, handed.idea, texts, begun, grave, light, validated, unread))
         await self._keep(made, texts)
         output = validated.output[-_TAIL:] if validated and made.state is State.FAILED else ""
         return Answer(made, output, self.left)
@@ -197,7 +203,7 @@ class Steps:
     def _step(self, trial: _Trial) -> Made:
         validated, texts = trial.validated, trial.texts
         found = validated.results if validated and not trial.void else None
-        why = trial.grave[0] if trial.grave else validated.reason if validated else ""
+        why = trial.grave[0] if trial.grave else validated.reason if validated else trial.unread
         old, new = (Counter(self._lines(files)) for files in (self._before, texts))
         return Made(
             number=trial.number,

@@ -53,6 +53,11 @@ class Validator:
             )
         ]
 
+    def unreadable(self, texts: Mapping[str, str]) -> str:
+        """Why the texts cannot be looked through, "" where they can. See `guard`."""
+        found = (guard.unreadable(path, text, self.pinned.text(path)) for path, text in texts.items())
+        return next(filter(None, found), "")
+
     @property
     def scores_apart(self) -> bool:
         """Whether no code of the agent runs where its results are made."""
