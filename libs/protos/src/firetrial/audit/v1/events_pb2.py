@@ -22,17 +22,20 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from firetrial.event.v1 import event_pb2 as firetrial_dot_event_dot_v1_dot_event__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/audit/v1/events.proto\x12\x12\x66iretrial.audit.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf5\x01\n\x0b\x43\x61llAudited\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\x12\x0e\n\x06method\x18\x04 \x01(\t\x12\x11\n\tresources\x18\x05 \x03(\t\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12-\n\tcalled_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x04took\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04peer\x18\t \x01(\t\x12\x10\n\x08trace_id\x18\n \x01(\t\x12\x0e\n\x06untold\x18\x0b \x01(\x05\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/audit/v1/events.proto\x12\x12\x66iretrial.audit.v1\x1a\x1e\x66iretrial/event/v1/event.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x02\n\x0b\x43\x61llAudited\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x11\n\tprincipal\x18\x03 \x01(\t\x12\x0e\n\x06method\x18\x04 \x01(\t\x12\x11\n\tresources\x18\x05 \x03(\t\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12-\n\tcalled_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x04took\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04peer\x18\t \x01(\t\x12\x10\n\x08trace_id\x18\n \x01(\t\x12\x0e\n\x06untold\x18\x0b \x01(\x05:\x1b\xea\xe0\x18\x17\n\x0c\x63\x61ll_audited\x12\x04\x63\x61ll\x1a\x01*b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'firetrial.audit.v1.events_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CALLAUDITED']._serialized_start=121
-  _globals['_CALLAUDITED']._serialized_end=366
+  _globals['_CALLAUDITED']._loaded_options = None
+  _globals['_CALLAUDITED']._serialized_options = b'\352\340\030\027\n\014call_audited\022\004call\032\001*'
+  _globals['_CALLAUDITED']._serialized_start=153
+  _globals['_CALLAUDITED']._serialized_end=427
 # @@protoc_insertion_point(module_scope)

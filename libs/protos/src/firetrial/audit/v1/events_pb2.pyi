@@ -22,8 +22,8 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class CallAudited(_message.Message):
-    """ft.evt.<service>.v1.call_audited.<call>: somebody called a method that makes or changes something, whatever came of
-    it. What was said in the call is not told, nor any secret.
+    """Somebody called a method that makes or changes something, whatever came of it. What was said in the call is not
+    told, nor any secret.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
