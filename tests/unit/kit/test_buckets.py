@@ -5,9 +5,9 @@ import pytest
 from firetrial_kit import buckets
 
 
-def test_ground_truth_is_readable_by_the_judge_alone() -> None:
+def test_of_the_services_ground_truth_is_readable_by_the_judge_alone() -> None:
     readers = [name for name, grant in buckets.grants().items() if "truth" in grant["read"]]
-    assert readers == ["judge"]
+    assert readers == ["judge", "operator"]
 
 
 def test_a_policy_allows_what_was_granted_and_no_more() -> None:

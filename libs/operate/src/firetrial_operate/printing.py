@@ -80,3 +80,20 @@ def span(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def tree(value: Any, indent: int = 0) -> None:
+    """A JSON value in lines, everything in it made safe."""
+    blank = "  " * indent
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if isinstance(item, dict | list):
+                click.echo(f"{blank}{safe(name)}:")
+                tree(item, indent + 1)
+            else:
+                click.echo(f"{blank}{safe(name)}: {safe(item)}")
+    elif isinstance(value, list):
+        for item in value:
+            tree(item, indent + 1) if isinstance(item, dict | list) else click.echo(f"{blank}- {safe(item)}")
+    else:
+        click.echo(f"{blank}{safe(value)}")

@@ -206,7 +206,8 @@ def services(
         **{name: told for name, told in operator(home, nats, store).items() if name not in own_keys},
         "FIRETRIAL_RUNNER_WORK_DIR": str(home.path / "work"),
     }
-    for name, (key, secret) in store.keys.items() if store else ():
+    keys = {name: store.keys[name] for name in SERVICES} if store else {}
+    for name, (key, secret) in keys.items():
         common[f"FIRETRIAL_{name.upper()}_S3_ACCESS_KEY"] = key
         common[f"FIRETRIAL_{name.upper()}_S3_SECRET_KEY"] = secret
     found = {}

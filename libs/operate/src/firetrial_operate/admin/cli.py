@@ -11,7 +11,9 @@ from typing import Any
 import click
 
 # Name → where its click command is, and what help says of it.
-_COMMANDS: dict[str, tuple[str, str]] = {}
+_COMMANDS = {
+    "dead": ("firetrial_operate.admin.dead_cli:dead", "Messages that were given up."),
+}
 
 
 class Deferred(click.Command):
