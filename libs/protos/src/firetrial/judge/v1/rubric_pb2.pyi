@@ -228,6 +228,7 @@ class LeafGrade(_message.Message):
     VOTES_FIELD_NUMBER: _builtins.int
     FLIP_RATE_FIELD_NUMBER: _builtins.int
     SETTLED_BY_FIELD_NUMBER: _builtins.int
+    LOOKS_FIELD_NUMBER: _builtins.int
     node_id: _builtins.str
     state: Global___LeafState.ValueType
     score: _builtins.float
@@ -253,6 +254,10 @@ class LeafGrade(_message.Message):
     def settled_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The model-free findings that failed it, for example "untraced_number"; no model was asked then."""
 
+    @_builtins.property
+    def looks(self) -> _containers.RepeatedCompositeFieldContainer[Global___Look]:
+        """What the judge had run over the submission for this question, in its order."""
+
     def __init__(
         self,
         *,
@@ -266,10 +271,11 @@ class LeafGrade(_message.Message):
         votes: _abc.Iterable[Global___LeafVote] | None = ...,
         flip_rate: _builtins.float | None = ...,
         settled_by: _abc.Iterable[_builtins.str] | None = ...,
+        looks: _abc.Iterable[Global___Look] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "flip_rate", b"flip_rate", "score", b"score"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "answer", b"answer", "evidence", b"evidence", "flip_rate", b"flip_rate", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "settled_by", b"settled_by", "state", b"state", "votes", b"votes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate", "_score", b"_score", "answer", b"answer", "evidence", b"evidence", "flip_rate", b"flip_rate", "looks", b"looks", "node_id", b"node_id", "rationale", b"rationale", "reading", b"reading", "score", b"score", "settled_by", b"settled_by", "state", b"state", "votes", b"votes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__flip_rate: _TypeAlias = _typing.Literal["flip_rate"]  # noqa: Y015
     _WhichOneofArgType__flip_rate: _TypeAlias = _typing.Literal["_flip_rate", b"_flip_rate"]  # noqa: Y015
@@ -281,6 +287,41 @@ class LeafGrade(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__score) -> _WhichOneofReturnType__score | None: ...
 
 Global___LeafGrade: _TypeAlias = LeafGrade  # noqa: Y015
+
+@_typing.final
+class Look(_message.Message):
+    """A command that a judge had run over a copy of the submission, in a sandbox without network."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMAND_FIELD_NUMBER: _builtins.int
+    EXIT_CODE_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
+    CUT_FIELD_NUMBER: _builtins.int
+    command: _builtins.str
+    exit_code: _builtins.int
+    """Unset where a signal ended it, or its time."""
+    output: _builtins.str
+    """What the judge was shown of its output; at most 4,000 characters."""
+    cut: _builtins.bool
+    """The output went on."""
+    def __init__(
+        self,
+        *,
+        command: _builtins.str = ...,
+        exit_code: _builtins.int | None = ...,
+        output: _builtins.str = ...,
+        cut: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "exit_code", b"exit_code"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code", "command", b"command", "cut", b"cut", "exit_code", b"exit_code", "output", b"output"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__exit_code: _TypeAlias = _typing.Literal["exit_code"]  # noqa: Y015
+    _WhichOneofArgType__exit_code: _TypeAlias = _typing.Literal["_exit_code", b"_exit_code"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__exit_code) -> _WhichOneofReturnType__exit_code | None: ...
+
+Global___Look: _TypeAlias = Look  # noqa: Y015
 
 @_typing.final
 class LeafVote(_message.Message):
