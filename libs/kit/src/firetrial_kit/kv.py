@@ -35,13 +35,13 @@ class JetStreamState:
         self._client, self._name, self._bucket = client, name, bucket
 
     @classmethod
-    async def open(cls, client: Client, bucket: str) -> JetStreamState:
-        """The bucket, made where it is missing."""
+    async def open(cls, client: Client, bucket: str, replicas: int = 1) -> JetStreamState:
+        """The bucket, made where it is missing, to be kept by `replicas` servers."""
         js = client.jetstream(timeout=5)
         try:
             return cls(client, bucket, await js.key_value(bucket))
         except (NotFoundError, BucketNotFoundError):
-            made = js.create_key_value(KeyValueConfig(bucket=bucket, history=1))
+            made = js.create_key_value(KeyValueConfig(bucket=bucket, history=1, replicas=replicas))
             return cls(client, bucket, await reach(f"bucket {bucket}", made))
 
     async def get(self, key: str) -> Entry | None:
