@@ -124,7 +124,8 @@ def slurm(
         # Paths of sockets have at most 107 bytes, which a test's own folder may leave no room for.
         sockets = Path(tempfile.mkdtemp(prefix="slurm-"))
         stack.callback(shutil.rmtree, sockets, ignore_errors=True)
-        _configure(folder, sockets, cpus, memory_mb, gpus, kill_wait, grace, min_job_age)
+        seconds = {"kill_wait": kill_wait, "grace": grace, "min_job_age": min_job_age}
+        _configure(folder, sockets, cpus=cpus, memory_mb=memory_mb, gpus=gpus, **seconds)
         found = Slurm(folder, {"SLURM_CONF": str(folder / "slurm.conf")})
         _begin(found, stack, "munged", *_munge(folder, sockets))
         servers.wait_for((sockets / "munge").exists, "munged")
@@ -135,16 +136,7 @@ def slurm(
         yield found
 
 
-def _configure(
-    folder: Path,
-    sockets: Path,
-    cpus: int,
-    memory_mb: int,
-    gpus: int,
-    kill_wait: int,
-    grace: int,
-    min_job_age: int,
-) -> None:
+def _configure(folder: Path, sockets: Path, *, cpus: int, memory_mb: int, gpus: int, **seconds: int) -> None:
     for name in (folder / "state", sockets / "spool"):
         name.mkdir(exist_ok=True)
     devices = [folder / f"gpu{index}" for index in range(gpus)]
@@ -163,9 +155,7 @@ def _configure(
         gres=f"Gres=gpu:{gpus}" if gpus else "",
         cpus=cpus,
         memory_mb=memory_mb,
-        kill_wait=kill_wait,
-        grace=grace,
-        min_job_age=min_job_age,
+        **seconds,
     )
     (folder / "slurm.conf").write_text(conf)
     key = folder / "munge.key"
