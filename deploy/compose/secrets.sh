@@ -1,0 +1,94 @@
+#!/bin/sh
+# Makes what an installation keeps secret, and the authority that its parts know each other by:
+#   secrets.sh FOLDER [HOST…]     HOST: names and addresses by which clients reach the endpoint
+# Needs openssl alone. What is there is kept, but for certificates that end within 30 days: those are made anew.
+# Each part has a folder of its own, and is shown no other. Everything is 0600; where root runs this, it is given
+# to the user that reads it (10001, and OWNER for what clients are given).
+set -eu
+umask 077
+folder=${1:?usage: secrets.sh FOLDER [HOST…]}
+shift
+owner=${OWNER:-10001:10001}
+services="parser runner judge analyzer"
+mkdir -p "$folder/authority"
+cd "$folder"
+
+secret() { # FILE: 32 random bytes, in letters and digits
+  [ -s "$1" ] || { mkdir -p "$(dirname "$1")"; openssl rand -hex 32 | tr -d '\n' > "$1.new"; mv "$1.new" "$1"; }
+}
+
+ends_soon() { ! openssl x509 -checkend 2592000 -noout -in "$1" >/dev/null 2>&1; }
+
+authority() {
+  ends_soon authority/ca.pem || return 0
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -keyout authority/ca.key \
+    -subj "/CN=Firetrial $(openssl rand -hex 4)" -out authority/ca.pem \
+    -addext "keyUsage=critical,keyCertSign,cRLSign" 2>/dev/null
+  find . -name '*.pem' ! -path './authority/*' -delete # signed by another
+}
+
+certificate() { # FILE without its ending, COMMON NAME, USES, SUBJECT ALTERNATIVE NAMES
+  mkdir -p "$(dirname "$1")"
+  cp authority/ca.pem "$(dirname "$1")/ca.pem"
+  ends_soon "$1.pem" || return 0
+  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -subj "/CN=$2" \
+    -addext "subjectAltName=$4" -addext "extendedKeyUsage=$3" -addext "keyUsage=critical,digitalSignature" \
+    -out request.pem 2>/dev/null
+  openssl x509 -req -in request.pem -CA authority/ca.pem -CAkey authority/ca.key -days 825 \
+    -copy_extensions copyall -out "$1.pem.new" 2>/dev/null
+  mv "$1.pem.new" "$1.pem"
+  rm request.pem
+}
+
+names() { # NAME…: as subject alternative names; what looks like an address is one
+  for name; do
+    case $name in
+      *:* | *[0-9].[0-9]*) printf ',IP:%s' "$name" ;;
+      *) printf ',DNS:%s' "$name" ;;
+    esac
+  done | cut -c2-
+}
+
+authority
+for service in $services; do
+  certificate "$service/tls" "$service" serverAuth,clientAuth "$(names "$service")"
+  secret "$service/nats-password"
+  secret "$service/s3-secret-key"
+done
+certificate nats/nats nats serverAuth,clientAuth "$(names nats nats-1 nats-2 nats-3 localhost 127.0.0.1)"
+certificate objects/objects objects serverAuth "$(names objects localhost 127.0.0.1)"
+certificate envoy/endpoint endpoint serverAuth "$(names envoy localhost 127.0.0.1 "$@")"
+certificate envoy/envoy envoy clientAuth "$(names envoy)"
+for user in operator watcher; do secret "$user/nats-password"; cp authority/ca.pem "$user/ca.pem"; done
+secret system/nats-password
+secret operator/s3-secret-key
+cp operator/s3-secret-key objects/root-password
+for service in $services; do cp "$service/s3-secret-key" "operator/$service-s3-secret-key"; done
+for user in $services operator watcher system; do
+  printf '%s_PASSWORD: "%s"\n' "$(echo "$user" | tr a-z A-Z)" "$(cat "$user/nats-password")"
+done > nats/passwords.conf
+
+# Who may call: one token to begin with. Services know it by its hash alone; `firetrial admin` makes more.
+if [ ! -s client/token ]; then
+  mkdir -p client
+  printf 'ftk_%s' "$(openssl rand -base64 32 | tr '+/' '-_' | tr -d '=\n')" > client/token
+fi
+cp authority/ca.pem client/ca.pem
+hash=$(openssl dgst -sha256 -r client/token | cut -d' ' -f1)
+for service in $services; do
+  mkdir -p "$service"
+  [ -s "$service/tokens.yaml" ] && continue
+  {
+    printf 'tokens:\n  - {name: first, tenant: local, scopes: [submit, read, operate], sha256: %s}\n' "$hash"
+    printf 'certificates:\n'
+    for caller in parser judge; do
+      printf '  - {name: %s, subject: %s, tenant: local, scopes: [service]}\n' "$caller" "$caller"
+    done
+  } > "$service/tokens.yaml"
+done
+
+if [ "$(id -u)" = 0 ]; then
+  for part in $services nats objects envoy operator watcher; do chown -R 10001:10001 "$part"; done
+  chown -R "$owner" client
+  chmod 711 .
+fi
