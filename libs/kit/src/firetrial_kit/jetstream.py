@@ -61,8 +61,11 @@ async def connect(
     """
     log = structlog.get_logger().bind(service=name)
 
+    client: Client | None = None
+
     async def disconnected() -> None:
-        log.warning("nats disconnected")
+        if client is None or not client.is_closed:
+            log.warning("nats disconnected")
 
     async def reconnected() -> None:
         log.info("nats reconnected")
@@ -146,6 +149,25 @@ def streams(replicas: int = 1) -> list[StreamConfig]:
     ]
 
 
+def durable(name: str, subjects: tuple[str, ...], ack_wait: float) -> ConsumerConfig:
+    """A durable consumer as it is made. The broker is told no maximum of deliveries: see `settle`.
+
+    With one filter the request's subject names it, and a server can hold a user to it.
+    """
+    told: dict[str, Any] = (
+        {"filter_subject": subjects[0]} if len(subjects) == 1 else {"filter_subjects": list(subjects)}
+    )
+    return ConsumerConfig(
+        name=name,
+        durable_name=name,
+        ack_policy=AckPolicy.EXPLICIT,
+        ack_wait=ack_wait,
+        max_deliver=-1,
+        max_ack_pending=1000,
+        **told,
+    )
+
+
 class JetStreamBus:
     """The bus on three streams: FT_EVT keeps facts for two weeks, FT_WORK work until it is done, FT_DEAD what
     was given up, for 90 days.
@@ -227,16 +249,7 @@ class JetStreamBus:
     async def _pump(self, consumer: Consumer, stop: asyncio.Event, running: set[asyncio.Task[None]]) -> None:
         await self._js.add_consumer(
             consumer.stream,
-            # With one filter the request's subject names it, and a server can hold a user to it.
-            ConsumerConfig(
-                name=consumer.name,
-                durable_name=consumer.name,
-                ack_policy=AckPolicy.EXPLICIT,
-                ack_wait=consumer.ack_wait,
-                max_deliver=-1,
-                **_filtered(consumer.subjects),
-                max_ack_pending=1000,
-            ),
+            durable(consumer.name, consumer.subjects, consumer.ack_wait),
         )
         pull = await self._js.pull_subscribe_bind(durable=consumer.name, stream=consumer.stream)
         try:
@@ -276,10 +289,6 @@ class JetStreamBus:
         except DOWN as error:
             # Not settled, so the broker gives it again after the ack wait: the handler is ready for that.
             self._log.warning("not settled", consumer=consumer.name, error=said(error))
-
-
-def _filtered(subjects: tuple[str, ...]) -> dict[str, Any]:
-    return {"filter_subject": subjects[0]} if len(subjects) == 1 else {"filter_subjects": list(subjects)}
 
 
 async def _told(subject: str, following: JetStreamContext.PushSubscription) -> AsyncIterator[Received]:

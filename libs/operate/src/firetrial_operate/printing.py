@@ -10,6 +10,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import click
+import structlog
+
+from firetrial_kit import logs
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,6 +34,8 @@ def run(work: Awaitable[R]) -> R:
     async def main() -> R:
         return await work
 
+    if not structlog.is_configured():
+        logs.configure("error", sys.__stderr__)  # what a command prints is its own
     return asyncio.run(main())
 
 

@@ -12,7 +12,12 @@ import click
 
 # Name → where its click command is, and what help says of it.
 _COMMANDS = {
+    "consumers": (
+        "firetrial_operate.admin.broker_cli:consumers",
+        "Who reads the streams.",
+    ),
     "dead": ("firetrial_operate.admin.dead_cli:dead", "Messages that were given up."),
+    "streams": ("firetrial_operate.admin.broker_cli:streams", "What the broker keeps."),
 }
 
 

@@ -68,16 +68,16 @@ class DeadLetters:
     async def requeue(self, place: int, *, again: bool = False) -> bool:
         """Send the message again where it was; False, and nothing done, where that was done before.
 
-        The mark is made first and says whether the message was stored, so that a crash in between is made good
-        by the next call; the broker drops what that would double. Raises NOT_FOUND, and PRECONDITION for a
-        message that was too large to be kept whole.
+        The mark is made first and says whether the message was stored, so that a crash in between is made
+        good by the next call; for two minutes the broker drops what that would double. Raises NOT_FOUND, and
+        PRECONDITION for a message that was too large to be kept whole.
         """
         kept = await self.get(place)
         if not kept.letter.whole:
             raise FiretrialError(
                 Reason.PRECONDITION,
-                f"dead letter {place} holds {len(kept.letter.data)} of {kept.letter.size} bytes: it cannot be "
-                "sent again; drop it",
+                f"dead letter {place} holds {len(kept.letter.data)} of {kept.letter.size} bytes: it cannot "
+                "be sent again; drop it",
             )
         key = _key(kept.letter)
         await _made(self._state, key)
