@@ -44,6 +44,18 @@ proto-check: proto  ## lint the contracts and prove that the stubs are theirs
 	@git diff --exit-code -- $(STUBS) && test -z "$$(git ls-files --others --exclude-standard -- $(STUBS))" || \
 	  { echo "the committed stubs differ from proto/: run make proto and commit"; exit 1; }
 
+proto-breaking: .venv/.dev  ## prove that nothing breaks for those who use the released contracts and events
+	@$(BIN)/python tools/breaking.py
+
+proto-release: .venv/.dev  ## release the contracts as they are: what N-1 means from now on (docs/compatibility.md)
+	@$(BIN)/python tools/breaking.py --release
+
+asyncapi: .venv/.dev  ## make docs/asyncapi.yaml, the event catalogue, from the contracts and the services
+	@$(BIN)/python tools/asyncapi.py
+
+asyncapi-check: .venv/.dev  ## the committed event catalogue is what the code says
+	@$(BIN)/python tools/asyncapi.py --check
+
 lock:  ## resolve what changed into requirements.lock (UPGRADE=--upgrade: everything anew)
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
 	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
@@ -136,9 +148,9 @@ lock-check: .venv/.dev  ## the lock is hashed, names no host, and covers what th
 isolated: .venv/.dev  ## each service alone: its own environment imports, passes its unit tests, lacks the others' packages
 	@for service in parser runner judge analyzer; do $(BIN)/python tools/isolated.py $$service || exit 1; done
 
-check: lint types imports proto-check lock-check demo isolated test  ## everything that CI runs, in CI's order
+check: lint types imports proto-check proto-breaking asyncapi-check lock-check demo isolated test  ## everything that CI runs, in CI's order
 
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66iretrial/event/v1/event.proto\x12\x12\x66iretrial.event.v1\x1a google/protobuf/descriptor.proto\"3\n\x04\x46\x61\x63t\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08services\x18\x03 \x03(\t\"3\n\x04Work\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08services\x18\x03 \x03(\t:I\n\x04\x66\x61\x63t\x12\x1f.google.protobuf.MessageOptions\x18\x8d\x8c\x03 \x01(\x0b\x32\x18.firetrial.event.v1.Fact:I\n\x04work\x12\x1f.google.protobuf.MessageOptions\x18\x8e\x8c\x03 \x01(\x0b\x32\x18.firetrial.event.v1.Workb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x66iretrial/event/v1/event.proto\x12\x12\x66iretrial.event.v1\x1a google/protobuf/descriptor.proto\"3\n\x04\x46\x61\x63t\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08services\x18\x03 \x03(\t\"3\n\x04Work\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\t\x12\x10\n\x08services\x18\x03 \x03(\t\"\x8e\x02\n\x07Headers\x12#\n\x0bspecversion\x18\x01 \x01(\tR\x0e\x63\x65-specversion\x12\x11\n\x02id\x18\x02 \x01(\tR\x05\x63\x65-id\x12\x19\n\x06source\x18\x03 \x01(\tR\tce-source\x12\x15\n\x04type\x18\x04 \x01(\tR\x07\x63\x65-type\x12\x1b\n\x07subject\x18\x05 \x01(\tR\nce-subject\x12\x15\n\x04time\x18\x06 \x01(\tR\x07\x63\x65-time\x12\"\n\x0c\x63ontent_type\x18\x07 \x01(\tR\x0c\x63ontent-type\x12 \n\x0btraceparent\x18\x08 \x01(\tR\x0btraceparent\x12\x1f\n\nmessage_id\x18\t \x01(\tR\x0bNats-Msg-Id:I\n\x04\x66\x61\x63t\x12\x1f.google.protobuf.MessageOptions\x18\x8d\x8c\x03 \x01(\x0b\x32\x18.firetrial.event.v1.Fact:I\n\x04work\x12\x1f.google.protobuf.MessageOptions\x18\x8e\x8c\x03 \x01(\x0b\x32\x18.firetrial.event.v1.Workb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,4 +36,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FACT']._serialized_end=139
   _globals['_WORK']._serialized_start=141
   _globals['_WORK']._serialized_end=192
+  _globals['_HEADERS']._serialized_start=195
+  _globals['_HEADERS']._serialized_end=465
 # @@protoc_insertion_point(module_scope)

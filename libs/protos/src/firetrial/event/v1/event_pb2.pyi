@@ -84,6 +84,62 @@ class Work(_message.Message):
 
 Global___Work: _TypeAlias = Work  # noqa: Y015
 
+@_typing.final
+class Headers(_message.Message):
+    """The headers of each message on the bus, by their JSON names: CloudEvents 1.0 in binary mode, as the NATS binding
+    has them, trace context, and the broker's own.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPECVERSION_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    TIME_FIELD_NUMBER: _builtins.int
+    CONTENT_TYPE_FIELD_NUMBER: _builtins.int
+    TRACEPARENT_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    specversion: _builtins.str
+    """"1.0"."""
+    id: _builtins.str
+    """Names what happened: the same thing told again has the same id."""
+    source: _builtins.str
+    """The service that sends: /firetrial/<service>."""
+    type: _builtins.str
+    """The full name of the payload's protobuf message."""
+    subject: _builtins.str
+    """The id of the resource that the message is about."""
+    time: _builtins.str
+    """When it was sent (RFC 3339)."""
+    content_type: _builtins.str
+    """"application/protobuf"."""
+    traceparent: _builtins.str
+    """W3C trace context of the work that led to this."""
+    message_id: _builtins.str
+    """By this the broker knows a repeat."""
+    def __init__(
+        self,
+        *,
+        specversion: _builtins.str = ...,
+        id: _builtins.str = ...,
+        source: _builtins.str = ...,
+        type: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        time: _builtins.str = ...,
+        content_type: _builtins.str = ...,
+        traceparent: _builtins.str = ...,
+        message_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_type", b"content_type", "id", b"id", "message_id", b"message_id", "source", b"source", "specversion", b"specversion", "subject", b"subject", "time", b"time", "traceparent", b"traceparent", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Headers: _TypeAlias = Headers  # noqa: Y015
+
 FACT_FIELD_NUMBER: _builtins.int
 WORK_FIELD_NUMBER: _builtins.int
 fact: _extension_dict._ExtensionFieldDescriptor[_descriptor_pb2.MessageOptions, Global___Fact]
