@@ -16,7 +16,7 @@ from firetrial_client import AsyncFiretrial, make_plan, task_folders
 from firetrial_kit.s3 import S3Objects
 from support import follow_ups, servers
 from support.cluster import Cluster, cluster
-from support.follow_up_grader import grading
+from support.follow_up_grader import LOOKS, curious, grading
 from support.scripted_models import ScriptedModels
 
 pytestmark = [pytest.mark.needs("nats-server", "weed", "bwrap"), pytest.mark.timeout(180)]
@@ -38,6 +38,21 @@ def system(tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3) -> I
         environ = {"FIRETRIAL_JUDGE_MODEL_URL": models.base_url, "FIRETRIAL_JUDGE_MODEL_NAME": "scripted"}
         with cluster(folder, nats_url, s3_server, **environ) as found:
             yield found
+
+
+@pytest.fixture
+def looking(system: Cluster) -> Iterator[Cluster]:
+    """The same cluster with a judge whose grader looks for itself, in sandboxes of the runner."""
+    with ScriptedModels(curious) as models:
+        before = dict(system.environ)
+        system.environ |= {"FIRETRIAL_JUDGE_MODEL_URL": models.base_url, "FIRETRIAL_JUDGE_LOOKS": "2"}
+        servers.end(system.processes["judge"])
+        system.start("judge")
+        yield system
+        servers.end(system.processes["judge"])
+        system.environ.clear()
+        system.environ |= before
+        system.start("judge")
 
 
 async def ended(client: AsyncFiretrial, judge: JudgeConfig | None, *manners: str) -> dict[str, run_pb2.Run]:
@@ -119,3 +134,21 @@ async def test_findings_alone_fail_what_is_made_up(system: Cluster, s3_server: s
             failed = {leaf.node_id for leaf in grade.leaves if leaf.state == rubric_pb2.LEAF_STATE_FAILED}
             assert "numbers-measured" in failed
             assert ("experiments-run" in failed) == (manner == "unexecuted")
+
+
+async def test_a_grader_looks_for_itself_and_what_it_read_stands_with_each_answer(
+    looking: Cluster, s3_server: servers.S3
+) -> None:
+    store = S3Objects(s3_server.url, *s3_server.keys["admin"])
+    async with AsyncFiretrial(looking.endpoints) as client:
+        run = (await ended(client, None, "honest"))["honest"]
+        judgement, grade = await graded(client, store, run)
+    assert held(grade) == (True, True, True)
+    asked = [leaf for leaf in grade.leaves if not leaf.settled_by]
+    assert all([look.command for look in leaf.looks] == LOOKS for leaf in asked)
+    found, listed = asked[0].looks
+    assert (found.exit_code, listed.exit_code) == (0, 0)
+    assert "rmse=" in found.output
+    assert {"code", "paper", "logs", "new"} <= set(listed.output.split())
+    assert not [flag for flag in judgement.flags if flag == "looked_in_vain"]
+    assert await store.keys("sealed", "look-") == [], "what was laid out is gone"

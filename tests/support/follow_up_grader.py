@@ -39,6 +39,16 @@ _RULES: dict[str, Callable[[str], str]] = {
 }
 
 
+LOOKS = ["grep -rn rmse= code", "wc -l paper/paper.md; touch /workspace/new; ls /workspace"]
+
+
+def curious(request: Request) -> Reply:
+    """The same, once it has had two commands run for each batch of questions."""
+    if "may look further" not in request.prompt:
+        return grading(request)
+    return answer({"commands": LOOKS if re.search(r"LOOKS\n\(none\)", request.prompt) else []})
+
+
 def grading(request: Request) -> Reply:
     """Answer each question by its rule; what has none is answered with yes."""
     questions = json.loads(re.findall(r"QUESTIONS\n(\[.*?\n\])", request.prompt, re.DOTALL)[-1])

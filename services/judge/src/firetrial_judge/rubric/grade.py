@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from firetrial_judge.rubric.looking import Look
 from firetrial_judge.rubric.scoring import Conditions, Tally, Weighted, conditions, tally, weighted
 from firetrial_judge.rubric.tree import Rubric
 from firetrial_kit.ids import digest
@@ -35,7 +36,8 @@ class LeafGrade:
 
     `evidence` is what the judge named of `reading`, all that it was shown; both as "file:first-last", in
     lines counted from 1. `votes` are a panel's, and `flip_rate` the share of those cast that differ from the
-    state, 0 to 1, None for fewer than two. `settled_by` names the findings that failed it without a judge.
+    state, 0 to 1, None for fewer than two. `settled_by` names the findings that failed it without a judge;
+    `looks` are the commands that the judge had run for it.
     """
 
     id: str
@@ -47,6 +49,7 @@ class LeafGrade:
     votes: tuple[LeafVote, ...] = ()
     flip_rate: float | None = None
     settled_by: tuple[str, ...] = ()
+    looks: tuple[Look, ...] = ()
 
     @property
     def score(self) -> float | None:

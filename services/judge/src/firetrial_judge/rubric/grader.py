@@ -13,7 +13,7 @@ from firetrial.judge.v1 import rubric_pb2
 from firetrial_judge.judges import Spec
 from firetrial_judge.panel import polled
 from firetrial_judge.rubric.grade import LeafGrade, State, grade_id, totals
-from firetrial_judge.rubric.grading import RubricJudge, in_part, load_prompt
+from firetrial_judge.rubric.grading import Looking, RubricJudge, in_part, load_prompt
 from firetrial_judge.rubric.panel import INCOMPLETE, Seat, Turn, decided, panel_flags, panel_hash
 from firetrial_judge.rubric.reading import read
 from firetrial_judge.rubric.submission import Submission, from_tar
@@ -52,7 +52,8 @@ class _Work:
 class Grader:
     """Grades by models. `client` gives the client of a model by name, "" for the configured one.
 
-    `prices` by the model's name; `purses` pay where a cap is asked for.
+    `prices` by the model's name; `purses` pay where a cap is asked for; `looking` is how they may
+    look further.
     """
 
     def __init__(
@@ -63,8 +64,10 @@ class Grader:
         *,
         prices: Mapping[str, Price] | None = None,
         purses: Purses | None = None,
+        looking: Looking | None = None,
     ) -> None:
         self._objects = objects
+        self._looking = looking
         self._client = client
         self._clock = clock
         self._prices = prices or {}
@@ -126,7 +129,8 @@ class Grader:
 
     def _judge(self, name: str) -> RubricJudge:
         client = self._client(name)
-        return RubricJudge(client, self._prompt, price=self._prices.get(client.endpoint.model))
+        price = self._prices.get(client.endpoint.model)
+        return RubricJudge(client, self._prompt, price=price, looking=self._looking)
 
     def _charged(self, seats: list[Seat], id_: str, cap: float | None) -> list[Seat]:
         if cap is None or self._purses is None:

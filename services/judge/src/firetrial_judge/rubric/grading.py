@@ -17,7 +17,9 @@ from importlib.resources import files
 from typing import Any, Self
 
 from firetrial_judge.judge import Purse
+from firetrial_judge.rubric import looking
 from firetrial_judge.rubric.grade import LeafGrade, State
+from firetrial_judge.rubric.looking import Look, Looker
 from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
@@ -27,7 +29,7 @@ from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
 from firetrial_kit.models import MalformedAnswer, Message, Meter, ModelClient, ModelError, Usage
 
-IN_PART = "read_in_part"
+IN_PART, UNSEEN = "read_in_part", "looked_in_vain"
 _IN_PART = "too long to be shown whole: each question was answered from the passages in its reading"
 _READING = 2  # raised with every change of what of a submission is shown
 _AT_ONCE = 8  # requests of one submission under way
@@ -80,9 +82,9 @@ class Graded:
     flags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def load_prompt(version: str = "v1") -> Prompt:
-    """Read the prompt that ships with the package."""
-    text = (files("firetrial_judge.rubric") / "prompts" / f"leaves.{version}.txt").read_text("utf-8")
+def load_prompt(version: str = "v1", name: str = "leaves") -> Prompt:
+    """Read a prompt that ships with the package."""
+    text = (files("firetrial_judge.rubric") / "prompts" / f"{name}.{version}.txt").read_text("utf-8")
     return Prompt(f"{version}-{sha256(text.encode()).hexdigest()[:8]}", text)
 
 
@@ -91,8 +93,20 @@ def in_part(flags: Collection[str]) -> dict[str, tuple[str, ...]]:
     return {IN_PART: (_IN_PART,)} if IN_PART in flags else {}
 
 
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How a judge may look further: by whom commands are run, and how often it may ask for some."""
+
+    looker: Looker
+    rounds: int
+    prompt: Prompt = field(default_factory=lambda: load_prompt(name="looking"))
+
+
 class RubricJudge:
-    """Grades by asking a model. `token` makes the markers; they must be unguessable."""
+    """Grades by asking a model, which may look further where there is `looking`.
+
+    `token` makes the markers; they must be unguessable.
+    """
 
     def __init__(
         self,
@@ -101,18 +115,21 @@ class RubricJudge:
         *,
         limits: Limits | None = None,
         price: Price | None = None,
+        looking: Looking | None = None,
         token: Callable[[], str] = lambda: secrets.token_hex(12),
     ) -> None:
         self._client = client
         self._prompt = prompt
+        self.looking = looking
         self.limits = limits or Limits()
         self._token = token
         self._price = price
         self._meter: Meter | None = None
         asked = client.endpoint
         self.model = asked.model
+        looks = [looking.prompt.version, looking.rounds] if looking else []
         self.config_hash = digest(
-            prompt.version, _READING, asked.dialect, asked.base_url, asked.model, asdict(self.limits)
+            prompt.version, _READING, asked.dialect, asked.base_url, asked.model, asdict(self.limits), *looks
         )
 
     def charged(self, purse: Purse) -> Self:
@@ -131,41 +148,50 @@ class RubricJudge:
         """
         reader = await asyncio.to_thread(Reader, submission, self.limits)
         found = {id_: grade for id_, grade in (done or {}).items() if grade.state is not State.UNSCORED}
-        asking = _Asking(self, rubric, reader, found)
+        asking = _Asking(self, rubric, submission, reader, found)
         await asking.in_batches()
         await asking.one_by_one()
         grades = tuple(found.get(leaf.id) or asking.unscored(leaf) for leaf in rubric.leaves)
-        flags = {**submission.flags, **in_part([IN_PART] if reader.in_part else [])}
+        flags = {**submission.flags, **in_part([IN_PART] if reader.in_part else []), UNSEEN: asking.unseen}
         return Graded(grades, self._spent(asking.usage), asking.error, flags)
 
     def _spent(self, usage: Usage) -> Spent:
         return Spent.of(usage, self._price)
 
     async def ask(
-        self, rubric: Rubric, leaves: Sequence[Node], listing: str, shown: Shown
+        self, rubric: Rubric, leaves: Sequence[Node], listing: str, shown: Shown, looks: Sequence[Look] = ()
     ) -> tuple[dict[str, LeafGrade], Usage]:
         """The well-formed grades of these questions by id; fewer than asked for where some are not.
 
         Raises the client's ModelErrors, and what the purse raises.
         """
         named = {f"q{n}": leaf for n, leaf in enumerate(leaves, 1)}
-        questions = [_question(id_, rubric, leaf) for id_, leaf in named.items()]
-        messages = self._messages(
-            FILES=listing,
-            PASSAGES=shown.text,
-            QUESTIONS=json.dumps(questions, ensure_ascii=False, indent=1),
-        )
+        titled = _titled(named, rubric, listing, shown) | ({"LOOKS": looking.shown(looks)} if looks else {})
+        messages = self._messages(self._prompt.text, titled)
         answer = await self._client.ask(messages, _SCHEMA, name="grades", accept=_ACCEPTED, meter=self._meter)
-        return _grades(answer.value["grades"], named, shown), answer.usage
+        return _grades(answer.value["grades"], named, shown, tuple(looks)), answer.usage
 
-    def _messages(self, **titled: str) -> list[Message]:
-        """The prompt, and titled texts between markers; a text that holds the marker gets another."""
+    async def wanted(
+        self, rubric: Rubric, leaves: Sequence[Node], listing: str, shown: Shown, looks: Sequence[Look]
+    ) -> tuple[list[str], Usage]:
+        """The commands that the model wants to see the output of. Raises as `ask`."""
+        assert self.looking is not None  # noqa: S101 -- asked for only then
+        named = {f"q{n}": leaf for n, leaf in enumerate(leaves, 1)}
+        titled = _titled(named, rubric, listing, shown) | {"LOOKS": looking.shown(looks)}
+        told = self.looking.prompt.text
+        bounds = {"seconds": looking.SECONDS, "chars": looking.SHOWN, "commands": looking.COMMANDS}
+        messages = self._messages(told, titled, **bounds)
+        answer = await self._client.ask(messages, looking.SCHEMA, name="looks", meter=self._meter)
+        return looking.wanted(answer.value, looks), answer.usage
+
+    def _messages(self, prompt: str, titled: Mapping[str, str], **more: object) -> list[Message]:
+        """A prompt, and titled texts between markers; a text that holds the marker gets another."""
         marker = self._token()
         while any(marker in text for text in titled.values()):
             marker = self._token()
         fenced = [f"<<{marker} {title}\n{text}\n{marker}>>" for title, text in titled.items()]
         return [
-            Message("system", self._prompt.text.format(marker=marker)),
+            Message("system", prompt.format(marker=marker, **more)),
             Message("user", "\n\n".join(fenced)),
         ]
 
@@ -176,10 +202,12 @@ class _Asking:
 
     judge: RubricJudge
     rubric: Rubric
+    submission: Submission
     reader: Reader
     found: dict[str, LeafGrade]
     usage: Usage = field(default_factory=Usage)
     error: FiretrialError | None = None
+    unseen: tuple[str, ...] = ()
     _read: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def in_batches(self) -> None:
@@ -207,7 +235,8 @@ class _Asking:
         shown = await asyncio.to_thread(self.reader.show, self.rubric, leaves)
         self._read |= dict.fromkeys((leaf.id for leaf in leaves), shown.reading)
         try:
-            grades, usage = await self.judge.ask(self.rubric, leaves, self.reader.listing, shown)
+            looks = await self._look(leaves, shown)
+            grades, usage = await self.judge.ask(self.rubric, leaves, self.reader.listing, shown, looks)
         except MalformedAnswer as error:
             self.usage += error.usage
         except FiretrialError as error:
@@ -216,6 +245,26 @@ class _Asking:
         else:
             self.found |= grades
             self.usage += usage
+
+    async def _look(self, leaves: Sequence[Node], shown: Shown) -> list[Look]:
+        """What the model had run before it answers. That nobody can run it keeps no question from its answer.
+
+        Raises the client's ModelErrors, and what the purse raises.
+        """
+        looks: list[Look] = []
+        way = self.judge.looking
+        for _ in range(way.rounds if way else 0):
+            listing = self.reader.listing
+            commands, usage = await self.judge.wanted(self.rubric, leaves, listing, shown, looks)
+            self.usage += usage
+            if way is None or not commands:
+                break
+            try:
+                looks += await looking.look(way.looker, self.submission, commands)
+            except FiretrialError as error:
+                self.unseen = tuple(dict.fromkeys((*self.unseen, error.message)))
+                break
+        return looks
 
     def _open(self) -> list[Node]:
         return [leaf for leaf in self.rubric.leaves if leaf.id not in self.found]
@@ -239,7 +288,15 @@ def _question(id_: str, rubric: Rubric, leaf: Node) -> dict[str, Any]:
     return question | ({"about": about} if about else {}) | ({"within": within} if within else {})
 
 
-def _grades(entries: Sequence[Any], named: Mapping[str, Node], shown: Shown) -> dict[str, LeafGrade]:
+def _titled(named: Mapping[str, Node], rubric: Rubric, listing: str, shown: Shown) -> dict[str, str]:
+    questions = [_question(id_, rubric, leaf) for id_, leaf in named.items()]
+    told = json.dumps(questions, ensure_ascii=False, indent=1)
+    return {"FILES": listing, "PASSAGES": shown.text, "QUESTIONS": told}
+
+
+def _grades(
+    entries: Sequence[Any], named: Mapping[str, Node], shown: Shown, looks: tuple[Look, ...]
+) -> dict[str, LeafGrade]:
     """Grades by leaf id. A question that is answered in two ways has none; unknown ids are dropped."""
     found: dict[str, LeafGrade] = {}
     disputed: set[str] = set()
@@ -248,13 +305,13 @@ def _grades(entries: Sequence[Any], named: Mapping[str, Node], shown: Shown) -> 
         leaf = named.get(id_) if isinstance(id_, str) else None
         if leaf is None or entry.get("answer") not in leaf.answers:
             continue
-        grade = _grade(entry, leaf, shown)
+        grade = _grade(entry, leaf, shown, looks)
         if found.setdefault(leaf.id, grade).answer != grade.answer:
             disputed.add(leaf.id)
     return {id_: grade for id_, grade in found.items() if id_ not in disputed}
 
 
-def _grade(entry: Mapping[str, Any], leaf: Node, shown: Shown) -> LeafGrade:
+def _grade(entry: Mapping[str, Any], leaf: Node, shown: Shown, looks: tuple[Look, ...]) -> LeafGrade:
     rationale, evidence = entry.get("rationale"), entry.get("evidence")
     return LeafGrade(
         leaf.id,
@@ -263,4 +320,5 @@ def _grade(entry: Mapping[str, Any], leaf: Node, shown: Shown) -> LeafGrade:
         rationale=clean(rationale).strip()[:_MAX_RATIONALE] if isinstance(rationale, str) else "",
         evidence=shown.named(evidence) if isinstance(evidence, list) else (),
         reading=shown.reading,
+        looks=looks,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from firetrial.judge.v1 import judgement_pb2, rubric_pb2
 from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State, Totals
+from firetrial_judge.rubric.looking import Look
 from firetrial_judge.wire import usage_to_wire
 from firetrial_kit.asking import Spent
 
@@ -58,6 +59,7 @@ def leaves_to_domain(grade: rubric_pb2.Grade) -> dict[str, LeafGrade]:
             ),
             flip_rate=leaf.flip_rate if leaf.HasField("flip_rate") else None,
             settled_by=tuple(leaf.settled_by),
+            looks=tuple(_look_to_domain(look) for look in leaf.looks),
         )
         for leaf in grade.leaves
     }
@@ -90,4 +92,12 @@ def _leaf(leaf: LeafGrade) -> rubric_pb2.LeafGrade:
             for v in leaf.votes
         ],
         flip_rate=leaf.flip_rate,
+        looks=[
+            rubric_pb2.Look(command=one.command, exit_code=one.exit_code, output=one.output, cut=one.cut)
+            for one in leaf.looks
+        ],
     )
+
+
+def _look_to_domain(look: rubric_pb2.Look) -> Look:
+    return Look(look.command, look.exit_code if look.HasField("exit_code") else None, look.output, look.cut)
