@@ -5,13 +5,11 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
 
 from firetrial_analyzer.attributing.assembly import attributor
 from firetrial_analyzer.attributing.instructions import load_prompts
-from firetrial_analyzer.attributing.metrics import AttributionMetrics
 from firetrial_analyzer.config import AnalyzerSettings
-from firetrial_kit.asking import Call, Price, Usage
+from firetrial_kit.asking import Price
 from firetrial_kit.settings import SettingsError
 from unit.analyzer.test_main import parts
 
@@ -75,15 +73,3 @@ async def test_the_service_has_an_attributor_where_a_model_is_set_and_accounts_w
 def test_a_shipped_prompt_is_not_edited() -> None:
     """An attribution names its prompts by this; a changed text is a new version, in new files."""
     assert load_prompts("v1").version == "attribution-v1-1571f71b"
-
-
-def test_what_the_model_does_is_counted() -> None:
-    registry = CollectorRegistry()
-    metrics = AttributionMetrics(registry, Price(2, 8, 2))
-    metrics.observe(Call("m-1", 1.5, Usage(1, 1000, 100, 0), answered=True))
-    metrics.observe(Call("m-1", 0.5, Usage(), answered=False))
-    text = generate_latest(registry).decode()
-    assert 'firetrial_attribution_calls_total{result="answered"} 1.0' in text
-    assert 'firetrial_attribution_calls_total{result="failed"} 1.0' in text
-    assert 'firetrial_attribution_tokens_total{kind="prompt"} 1000.0' in text
-    assert "firetrial_attribution_cost_usd_total 0.0028" in text

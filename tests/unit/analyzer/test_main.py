@@ -9,9 +9,18 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from firetrial_analyzer.main import build
+from firetrial_kit.auth import open_gate
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.figures import Figures
+from firetrial_kit.metrics import KitMetrics
 from firetrial_kit.service import Parts
 from firetrial_kit.settings import CommonSettings, SettingsError
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
+
+
+async def no_broker() -> Figures:
+    """There is none to ask for its figures."""
+    raise FiretrialError(Reason.UNAVAILABLE, "the bus is in memory")
 
 
 async def parts(stack: AsyncExitStack, **environ: str) -> Parts:
@@ -23,7 +32,9 @@ async def parts(stack: AsyncExitStack, **environ: str) -> Parts:
         state=InMemoryState(),
         objects=InMemoryObjects(),
         clock=ManualClock(),
-        registry=CollectorRegistry(),
+        metrics=KitMetrics(CollectorRegistry()),
+        gate=open_gate(None, ManualClock(), structlog.get_logger()),
+        broker=no_broker,
         log=structlog.get_logger(),
         instance="test",
         stack=stack,

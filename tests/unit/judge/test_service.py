@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from firetrial.judge.v1 import judge_service_pb2 as pb
 from firetrial.judge.v1 import judgement_pb2
@@ -16,9 +15,8 @@ from firetrial_judge.config import JudgeSettings
 from firetrial_judge.judge import Convention, Judge, JudgeConfig, Mode
 from firetrial_judge.judgement import judge_texts
 from firetrial_judge.judges import Backend, Judges, Spec
-from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.wire import config_to_domain, config_to_wire, judgement_to_wire, spec_to_domain
-from firetrial_kit.asking import Call, Price, Usage
+from firetrial_kit.asking import Price
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.settings import SettingsError
 from firetrial_kit.testing import ManualClock
@@ -164,25 +162,6 @@ def test_prices_come_from_the_environment_and_bad_ones_are_told() -> None:
     for bad in ('{"m": {"prompt": -1, "completion": 8}}', '{"m": {"prompt": 1}}', "{", '{"m": 3}'):
         with pytest.raises(SettingsError, match="FIRETRIAL_JUDGE_PRICES"):
             JudgeSettings.from_env({"FIRETRIAL_JUDGE_PRICES": bad}, "judge")
-
-
-def test_calls_are_counted_by_model_and_an_unknown_price_is_not_zero() -> None:
-    registry = CollectorRegistry()
-    metrics = JudgeMetrics(registry, {"m": Price(2.0, 8.0, 2.0)})
-    metrics.observe(Call("m", 0.3, Usage(1, 100, 10, 20), answered=True))
-    metrics.observe(Call("other", 0.3, Usage(1, 100, 10, 0), answered=True))
-    metrics.observe(Call("m", 9.0, Usage(), answered=False))
-
-    def value(name: str, **labels: str) -> float | None:
-        return registry.get_sample_value(f"firetrial_judge_model_{name}", labels)
-
-    assert value("calls_total", model="m") == 1
-    assert value("failures_total", model="m") == 1
-    assert value("seconds_count", model="m") == 2
-    assert value("tokens_total", model="m", kind="cached") == 20
-    assert value("cost_usd_total", model="m") == pytest.approx(280e-6)
-    assert value("cost_usd_total", model="other") is None
-    assert value("unpriced_calls_total", model="other") == 1
 
 
 async def test_what_is_undefined_is_unset_on_the_wire() -> None:

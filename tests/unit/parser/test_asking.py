@@ -13,10 +13,10 @@ from prometheus_client import CollectorRegistry
 from firetrial_kit.asking import MalformedAnswer, Price, Spent, UpstreamUnavailable
 from firetrial_kit.cache import StoreTier
 from firetrial_kit.errors import Fault
+from firetrial_kit.model_metrics import ModelMetrics
 from firetrial_kit.models import Endpoint, ModelClient
 from firetrial_kit.testing import InMemoryObjects
 from firetrial_parser.asking import KEPT, Asker, Bill, Prompt, opened
-from firetrial_parser.metrics import AskingMetrics
 from support.scripted_models import Reply, Request, ScriptedModels, answer, status, text
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -35,15 +35,17 @@ class Asking:
         self.server = stack.enter_context(ScriptedModels(self._next))
         self.objects = InMemoryObjects()
         self.registry = CollectorRegistry()
-        self._metrics = AskingMetrics(self.registry)
+        self._metrics = ModelMetrics(self.registry)
 
     async def of(self, *script: Reply, model: str = "m", patience: float = 5.0) -> Asker:
         self._script = list(script)
         self.server.requests.clear()
         endpoint = Endpoint(self.server.base_url, model, patience=patience, repairs=1)
         cache = StoreTier(self.objects, *KEPT)
+        counts = self._metrics
+        observe, looked = counts.observer("parser", {"m": PRICE}), counts.lookups("parser")
         return await self._stack.enter_async_context(
-            opened(endpoint, cache=cache, price=PRICE, observe=self._metrics.asked)
+            opened(endpoint, cache=cache, price=PRICE, observe=observe, looked=looked)
         )
 
     @property
@@ -172,9 +174,10 @@ async def test_what_is_asked_is_counted_by_purpose(asking: Asking) -> None:
         await asker.ask(PROMPT, TEXTS, Bill())
 
     def counted(name: str, **labels: str) -> float | None:
-        return asking.registry.get_sample_value(f"firetrial_parser_model_{name}_total", labels)
+        return asking.registry.get_sample_value(f"firetrial_{name}_total", {"service": "parser", **labels})
 
-    assert counted("calls", purpose="counting", model="m") == 1
-    assert counted("tokens", purpose="counting", model="m", kind="prompt") == 100
-    assert counted("cost_usd", purpose="counting", model="m") == pytest.approx(280e-6)
-    assert counted("cache_hits", purpose="counting") == 2
+    by = {"purpose": "counting", "model": "m"}
+    assert counted("model_calls", **by, result="answered") == 1
+    assert counted("model_tokens", **by, kind="prompt") == 100
+    assert counted("model_cost_usd", **by) == pytest.approx(280e-6)
+    assert (counted("cache_lookups", result="hit"), counted("cache_lookups", result="miss")) == (2, 1)

@@ -12,7 +12,11 @@ from prometheus_client import CollectorRegistry
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit.auth import open_gate
 from firetrial_kit.bus import Consumer
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.figures import Figures
+from firetrial_kit.metrics import KitMetrics
 from firetrial_kit.objects import GRANTS
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts
@@ -43,6 +47,11 @@ from unit.parser.study import TEXT
 P = TypeVar("P", bound=Message)
 MAX_PAPER = 100_000
 MAX_DATA = 50_000
+
+
+async def no_broker() -> Figures:
+    """There is none to ask for its figures."""
+    raise FiretrialError(Reason.UNAVAILABLE, "the bus is in memory")
 
 
 async def read_here(data: bytes, filename: str) -> Document:
@@ -103,12 +112,22 @@ class World:
         self.submitted, self.parsed = Handlers(self.papers, structlog.get_logger()).consumers(1)
 
     def _parts(self) -> Parts:
-        settings = CommonSettings(objects_url="file:///nowhere")
         log = structlog.get_logger()
         return Parts(
-            "parser", {}, settings, self.bus, self.state, self.objects, self.clock, CollectorRegistry(), log,
-            "world", AsyncExitStack(),
-        )  # fmt: skip
+            service="parser",
+            environ={},
+            settings=CommonSettings(objects_url="file:///nowhere"),
+            bus=self.bus,
+            state=self.state,
+            objects=self.objects,
+            clock=self.clock,
+            metrics=KitMetrics(CollectorRegistry()),
+            gate=open_gate(None, self.clock, log),
+            broker=no_broker,
+            log=log,
+            instance="world",
+            stack=AsyncExitStack(),
+        )
 
     async def submit(
         self, data: bytes = TEXT.encode(), filename: str = "study.md", **header: object

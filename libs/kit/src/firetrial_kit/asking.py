@@ -113,12 +113,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request as it went: `seconds` on the wire; `usage` is empty where no answer came."""
+    """One request as it went: `seconds` on the wire; `usage` is empty where no answer came.
+
+    `purpose` is what its answer is called. One that is `refused` was never sent: its budget has no room.
+    """
 
     model: str
     seconds: float
     usage: Usage
     answered: bool
+    purpose: str = ""
+    refused: bool = False
 
 
 class Meter(Protocol):

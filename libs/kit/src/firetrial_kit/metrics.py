@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
+from itertools import product
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.process_collector import ProcessCollector
 
+from firetrial_kit.disks import Disks
+from firetrial_kit.model_metrics import ModelMetrics
+from firetrial_kit.objects import Grants
+
+READS, WRITES, DELETES = ("get", "stream", "stat", "keys"), ("put", "put_file"), ("delete",)
+"""The operations on objects, by the right that they need."""
 _SECONDS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300, 1800, 7200, 28800)
+_STORE_SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60)
 
 
 class KitMetrics:
-    """What every service counts, whatever it does."""
+    """What every service counts, whatever it does. One for a process, however many services it runs."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.registry = registry
@@ -30,6 +40,12 @@ class KitMetrics:
             ["consumer", "result"],
             registry=registry,
         )
+        self.redelivered = Counter(
+            "firetrial_messages_redelivered_total",
+            "Deliveries that were not the first of their message.",
+            ["consumer"],
+            registry=registry,
+        )
         self.handling = Histogram(
             "firetrial_message_seconds", "Time to handle a message.", ["consumer"], buckets=_SECONDS,
             registry=registry,
@@ -37,6 +53,44 @@ class KitMetrics:
         self.in_hand = Gauge(
             "firetrial_messages_in_hand", "Messages being handled now.", ["consumer"], registry=registry
         )
+        self._build = Gauge(
+            "firetrial_build_info", "1, of the service that runs.", ["service", "version", "python"],
+            registry=registry,
+        )  # fmt: skip
+        self.objects = ObjectMetrics(registry)
+        self.models = ModelMetrics(registry)
+        self.disks = Disks(registry)
+
+    def runs(self, service: str) -> None:
+        """A service is a part of this process."""
+        version = metadata.version(f"firetrial-{service}")
+        self._build.labels(service, version, platform.python_version()).set(1)
+
+
+class ObjectMetrics:
+    """Operations on the object store, by bucket and result: ok, or the reason of the failure."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        by = ["operation", "bucket"]
+        self.seconds = Histogram(
+            "firetrial_object_store_seconds",
+            "Time of one operation on the object store.",
+            [*by, "result"],
+            buckets=_STORE_SECONDS,
+            registry=registry,
+        )
+        self.refusals = Counter(
+            "firetrial_object_store_refusals_total",
+            "Operations that the object store refused: denied, or unavailable.",
+            [*by, "reason"],
+            registry=registry,
+        )
+
+    def expect(self, grants: Grants) -> None:
+        """Show what may be refused from its beginning: an increase from nothing is none to a monitor."""
+        for operations, buckets in ((READS, grants.read), (WRITES, grants.write), (DELETES, grants.delete)):
+            for labels in product(operations, sorted(buckets), ("denied", "unavailable")):
+                self.refusals.labels(*labels)
 
 
 def new_registry() -> CollectorRegistry:

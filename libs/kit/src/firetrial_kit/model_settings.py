@@ -53,7 +53,10 @@ class ModelSettings(Settings):
             at_once=self.model_at_once,
         )
 
+    def price_table(self) -> dict[str, Price]:
+        """What each model costs."""
+        return {name: setting.price() for name, setting in self.prices.items()}
+
     def price(self) -> Price | None:
         """What the model of the settings costs; None where that is unknown."""
-        setting = self.prices.get(self.model_name)
-        return setting.price() if setting else None
+        return self.price_table().get(self.model_name)

@@ -16,10 +16,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
+from urllib.parse import urlsplit
 
 import openai
 from jsonschema import Draft202012Validator
 
+from firetrial_kit import trace
 from firetrial_kit.answers import parsed
 from firetrial_kit.asking import (
     Answer,
@@ -36,9 +38,10 @@ from firetrial_kit.asking import (
     Usage,
 )
 from firetrial_kit.dialects import DIALECTS, Reply, Request, chances_of
-from firetrial_kit.errors import Reason
+from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.forms import Forms
 from firetrial_kit.pace import Pace
+from firetrial_kit.trace import Kind
 
 __all__ = [
     "Answer",
@@ -181,8 +184,23 @@ class ModelClient:
     async def _metered(self, request: Request, level: int, asking: _Asking, meter: Meter | None) -> Reply:
         if meter is None:
             return await self._send(request, level, asking)
-        paid = await meter.reserve(sum(len(m.content.encode("utf-8", "replace")) for m in request.messages))
+        size = sum(len(m.content.encode("utf-8", "replace")) for m in request.messages)
         usage = Usage()
+        try:
+            paid = await meter.reserve(size)
+        except FiretrialError as error:
+            if error.reason is Reason.PRECONDITION:
+                self._observe(
+                    Call(
+                        self.endpoint.model,
+                        0.0,
+                        Usage(),
+                        answered=False,
+                        purpose=_purpose(request),
+                        refused=True,
+                    )
+                )
+            raise
         try:
             reply = await self._send(request, level, asking)
             usage = reply.usage
@@ -195,11 +213,18 @@ class ModelClient:
         """One request, when its turn has come."""
         turn = await self.pace.enter()
         asking.deadline += turn.waited
-        usage, answered = Usage(), False
+        purpose, usage, answered = _purpose(request), Usage(), False
         try:
-            async with asyncio.timeout(self.endpoint.timeout):
-                reply = await self._dialect.send(self._client, request, level)
-            usage, answered = reply.usage, True
+            with trace.span(f"chat {self.endpoint.model}", Kind.CLIENT, self._told(purpose)) as span:
+                async with asyncio.timeout(self.endpoint.timeout):
+                    reply = await self._dialect.send(self._client, request, level)
+                usage, answered = reply.usage, True
+                span.note(
+                    {
+                        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+                        "gen_ai.usage.output_tokens": usage.completion_tokens,
+                    }
+                )
             self.pace.answered()
         except openai.APIStatusError as error:
             if error.status_code in _RATE_LIMITS:
@@ -207,8 +232,19 @@ class ModelClient:
             raise
         finally:
             self.pace.leave()
-            self._observe(Call(self.endpoint.model, self._clock() - turn.began, usage, answered))
+            seconds = self._clock() - turn.began
+            self._observe(Call(self.endpoint.model, seconds, usage, answered, purpose))
         return reply
+
+    def _told(self, purpose: str) -> dict[str, trace.Value]:
+        """What a span says of a request: no word of it."""
+        return {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": self.endpoint.dialect,
+            "gen_ai.request.model": self.endpoint.model,
+            "server.address": urlsplit(self.endpoint.base_url).hostname or "",
+            "firetrial.purpose": purpose,
+        }
 
     async def _wait(self, error: Exception, asking: _Asking) -> None:
         """Sleep until the next try is due; raise where none can help or there is no time for it."""
@@ -264,6 +300,11 @@ def _retry_after(error: Exception) -> float | None:
         return max(0.0, when - time.time()) if when is not None else None
     except ValueError:
         return None
+
+
+def _purpose(request: Request) -> str:
+    """What the answer is for."""
+    return request.name or "choice"
 
 
 def _repair(text: str, fault: str) -> list[Message]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import grpc
 
+from firetrial_kit import trace
 from firetrial_kit.errors import FiretrialError, Reason
 
 _LATER = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL"}
@@ -34,6 +35,11 @@ async def channel_to(
 
 def _credentials(ca: Path, cert: Path, key: Path) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(ca.read_bytes(), key.read_bytes(), cert.read_bytes())
+
+
+def traced() -> grpc.aio.Metadata:
+    """What a call says of the trace that it belongs to."""
+    return grpc.aio.Metadata(("traceparent", trace.current()))
 
 
 def refused(error: grpc.aio.AioRpcError, told: str) -> FiretrialError:

@@ -20,17 +20,22 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
-from firetrial_kit import jetstream, logs, metrics, rpc
+from firetrial_kit import auth, jetstream, logs, metrics, rpc, telemetry, tenants, trace
+from firetrial_kit.audit import Audit
 from firetrial_kit.bus import Bus, Consumer, Received
 from firetrial_kit.clock import Clock, SystemClock
 from firetrial_kit.errors import FiretrialError
+from firetrial_kit.figures import BrokerFigures, Figures
 from firetrial_kit.fs import FilesystemObjects
 from firetrial_kit.ids import digest
 from firetrial_kit.kv import JetStreamState
+from firetrial_kit.labels import clean
+from firetrial_kit.measured import MeasuredObjects
 from firetrial_kit.objects import GRANTS, Objects
 from firetrial_kit.s3 import S3Objects
 from firetrial_kit.settings import CommonSettings, SettingsError
 from firetrial_kit.state import State
+from firetrial_kit.trace import Kind
 
 Log = structlog.typing.FilteringBoundLogger
 
@@ -46,10 +51,17 @@ class Parts:
     state: State
     objects: Objects
     clock: Clock
-    registry: CollectorRegistry
+    metrics: metrics.KitMetrics
+    # What the broker says of itself.
+    broker: Callable[[], Awaitable[Figures]]
     log: Log
     instance: str
     stack: AsyncExitStack
+    gate: auth.Gate = auth.UNGUARDED
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        return self.metrics.registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +88,16 @@ def open_objects(settings: CommonSettings, service: str) -> Objects:
         settings.s3_secret_key.get_secret_value(),
         region=settings.s3_region,
         bucket_prefix=settings.bucket_prefix,
+        ca=settings.objects_tls_ca,
     )
+
+
+def measured_objects(settings: CommonSettings, service: str, kit_metrics: metrics.KitMetrics) -> Objects:
+    """The same, with what `service` does there counted."""
+    kit_metrics.objects.expect(GRANTS[service])
+    if settings.objects_url.startswith("file://"):
+        kit_metrics.disks.watch(service, "objects", Path(settings.objects_url.removeprefix("file://")))
+    return MeasuredObjects(open_objects(settings, service), kit_metrics.objects)
 
 
 async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None:
@@ -91,11 +112,14 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
     async with AsyncExitStack() as stack:
         registry = metrics.new_registry()
         kit_metrics = metrics.KitMetrics(registry)
+        whole = first if len(builds) == 1 else "host"
+        stack.enter_context(telemetry.exporting(environ, whole, registry, log))
         client = await jetstream.connect(
             common.nats_url,
             name="+".join(builds),
             user=common.nats_user,
             password=common.nats_password.get_secret_value(),
+            ca=common.nats_tls_ca,
         )
         stack.push_async_callback(client.close)
         bus = jetstream.JetStreamBus(client, log)
@@ -103,22 +127,28 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         tls = rpc.Tls(common.tls_cert, common.tls_key, common.tls_client_ca) if (
             common.tls_cert and common.tls_key
         ) else None  # fmt: skip
-        server = rpc.Server(common.rpc_address, metrics=kit_metrics, log=log, tls=tls)
+        gate, audit = auth.open_gate(common.tokens_file, SystemClock(), log), Audit(bus, SystemClock(), log)
+        server = rpc.Server(
+            common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit
+        )
         services = []
         for name, build in builds.items():
             settings = CommonSettings.from_env(environ, name)
+            kit_metrics.runs(name)
             parts = Parts(
                 service=name,
                 environ=environ,
                 settings=settings,
                 bus=bus,
                 state=await JetStreamState.open(client, f"ft_{name}"),
-                objects=open_objects(settings, name),
+                objects=measured_objects(settings, name, kit_metrics),
                 clock=SystemClock(),
-                registry=registry,
+                metrics=kit_metrics,
+                broker=BrokerFigures(client).read,
                 log=log.bind(service=name),
                 instance=f"{socket.gethostname()}-{os.getpid()}-{digest(os.urandom(8).hex(), length=6)}",
                 stack=stack,
+                gate=gate,
             )
             services.append(await build(parts))
         for service in services:
@@ -171,19 +201,52 @@ def _tuned(consumer: Consumer, settings: CommonSettings) -> Consumer:
 
 
 def counted(consumer: Consumer, kit_metrics: metrics.KitMetrics) -> Consumer:
-    """The consumer, with its messages counted and timed."""
+    """The consumer, with its messages counted, timed and traced."""
+    name = consumer.name
 
     async def handle(message: Received) -> None:
+        if message.delivered > 1:
+            kit_metrics.redelivered.labels(name).inc()
         with (
-            kit_metrics.in_hand.labels(consumer.name).track_inprogress(),
-            kit_metrics.handling.labels(consumer.name).time(),
+            kit_metrics.in_hand.labels(name).track_inprogress(),
+            kit_metrics.handling.labels(name).time(),
+            trace.span(f"process {name}", Kind.CONSUMER, _told(consumer, message)),
+            tenants.acting(_owner(message)),
         ):
             await consumer.handle(message)
 
-    def settled(result: str) -> None:
-        kit_metrics.settled.labels(consumer.name, result).inc()
+    async def fail(message: Received, error: FiretrialError) -> None:
+        with (
+            trace.span(f"fail {name}", Kind.CONSUMER, _told(consumer, message)) as span,
+            tenants.acting(_owner(message)),
+        ):
+            span.fail(error.reason)
+            await consumer.fail(message, error)
 
-    return replace(consumer, handle=handle, settled=settled)
+    def settled(result: str) -> None:
+        kit_metrics.settled.labels(name, result).inc()
+
+    kit_metrics.redelivered.labels(name)
+    return replace(consumer, handle=handle, fail=fail, settled=settled)
+
+
+def _owner(message: Received) -> str | None:
+    """The tenant whose resource a message is about: what follows from it is done for that tenant alone."""
+    owner = tenants.of(message.headers.get("ce-subject", ""))
+    return None if owner == tenants.LOCAL else owner
+
+
+def _told(consumer: Consumer, message: Received) -> dict[str, trace.Value]:
+    """What a span says of a message, in OpenTelemetry's words for messaging."""
+    return {
+        "messaging.system": "nats",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": consumer.stream,
+        "messaging.consumer.group.name": consumer.name,
+        "messaging.message.id": clean(message.headers.get("ce-id", "")),
+        "firetrial.subject": clean(message.subject),
+        "firetrial.delivered": message.delivered,
+    }
 
 
 def _announce(settings: CommonSettings, rpc_port: int, metrics_port: int) -> None:

@@ -79,7 +79,9 @@ class Handlers:
         if run is None or await self._reports.again(run, "", plan):
             return
         left = left_to_domain(message.parse(runner_events.RunFinished).run)
-        await self._reports.add(await self._analysing.unjudged(run, left, no_model=no_model), plan)
+        with self._reports.timed():
+            item = await self._analysing.unjudged(run, left, no_model=no_model)
+        await self._reports.add(item, plan)
 
     async def _judge(self, message: Received, no_model: str = "") -> None:
         event = message.parse(judge_events.RunJudged)
@@ -88,16 +90,19 @@ class Handlers:
             return
         ref = event.judgement
         judge, judgement = await self._archive.judgement(run.run_id, ref.uri, ref.sha256)
-        item = await self._analysing.judged(
-            run, left_to_domain(event.run), event.judgement_id, judge, judgement, no_model=no_model
-        )
+        with self._reports.timed():
+            item = await self._analysing.judged(
+                run, left_to_domain(event.run), event.judgement_id, judge, judgement, no_model=no_model
+            )
         await self._reports.add(item, plan)
 
     async def _no_judge(self, message: Received, no_model: str = "") -> None:
         run, plan = _judge_failed(message)
         if await self._reports.again(run, "", plan):
             return
-        await self._reports.add(await self._analysing.unjudged(run, Left(), no_model=no_model), plan)
+        with self._reports.timed():
+            item = await self._analysing.unjudged(run, Left(), no_model=no_model)
+        await self._reports.add(item, plan)
 
     async def paper_parse_failed(self, message: Received) -> None:
         """Nothing to report on where the paper was only to be parsed."""

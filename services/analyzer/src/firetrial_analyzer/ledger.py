@@ -55,15 +55,21 @@ class Ledger:
         record = await self.records.find(experiment)
         return record is not None and await self._holds(record, run_id, judgement_id)
 
-    async def add(self, row: Row, plan: Plan) -> ReportRecord:
-        """The record with the row in it; the same row twice changes nothing."""
+    async def add(self, row: Row, plan: Plan, first: Callable[[], None] = lambda: None) -> ReportRecord:
+        """The record with the row in it; the same row twice changes nothing.
+
+        `first` is called where this brought in the first row of its run: once for a run, over all processes.
+        """
         experiment: str = row["experiment"]
         async with self._turn:
             while True:
                 known = await self.records.find(experiment)
                 record = known or ReportRecord(experiment, self._clock.now())
                 new = await self._with(record, row, plan)
+                fresh = not await self._holds(record, row["run_id"], None)
                 if await self._replace(known, new):
+                    if fresh:
+                        first()
                     return await self._compact(new)
 
     async def plan(self, experiment: str, plan: Plan) -> ReportRecord:

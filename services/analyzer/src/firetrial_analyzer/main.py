@@ -11,6 +11,7 @@ from firetrial_analyzer.archive import Archive
 from firetrial_analyzer.assembly import servicer
 from firetrial_analyzer.attributing.assembly import attributor
 from firetrial_analyzer.config import AnalyzerSettings
+from firetrial_analyzer.fleet import Fleet
 from firetrial_analyzer.handlers import Handlers
 from firetrial_analyzer.kinds.repository_runs import RepositoryRuns
 from firetrial_analyzer.ledger import Ledger
@@ -51,7 +52,8 @@ async def build(parts: Parts) -> Service:
     steps = RepositoryRuns(parts.objects, embedder)
     rpcs.analysing = Analysing(archive, *attributor(settings, parts), repositories=steps)
     handlers = Handlers(reports, archive, parts.log, rpcs.analysing)
-    return Service(NAME, register, handlers.consumers(settings.analyses_at_once))
+    fleet = Fleet(parts.registry, parts.broker, parts.log)
+    return Service(NAME, register, handlers.consumers(settings.analyses_at_once), [fleet.run])
 
 
 def main() -> None:

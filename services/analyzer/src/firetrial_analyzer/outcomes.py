@@ -101,6 +101,7 @@ class RunOutcome:
     made_by: str = ""
     measure: str = F1
     value: float | None = None
+    pool: str = ""
 
     @property
     def slot(self) -> Slot:

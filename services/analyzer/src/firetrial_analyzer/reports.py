@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 
 import polars as pl
@@ -56,6 +57,10 @@ class Reports:
         self._cache = _Cache()
         self._details: dict[Key, AnalysedRun] = {}
         self._last: tuple[str, Report] | None = None
+
+    def timed(self) -> AbstractContextManager[object]:
+        """A run is being analysed while inside."""
+        return self._metrics.analysing.time()
 
     async def again(self, run: RunOutcome, judgement_id: str, plan: Plan) -> bool:
         """Whether the run is in with this judgement already; then it is announced again, and no more."""
@@ -134,11 +139,15 @@ class Reports:
         return sorted(found)
 
     async def _keep(self, item: AnalysedRun, plan: Plan) -> None:
-        if not await self._ledger.holds(item.run.experiment, item.run.run_id, item.judgement_id):
+        run = item.run
+        alone = not run.experiment and await self._archive.find_analysis(run.run_id) is None
+        if not await self._ledger.holds(run.experiment, run.run_id, item.judgement_id):
             await self._archive.put_analysis(item)
             self._metrics.analysed(item)
-        if item.run.experiment:
-            await self._ledger.add(row(item), plan)
+        if run.experiment:
+            await self._ledger.add(row(item), plan, lambda: self._metrics.ended(run))
+        elif alone:
+            self._metrics.ended(run)
 
     async def _settle(self, experiment: str) -> None:
         """Make the report where every slot has ended, and say so; again where a run came in meanwhile."""

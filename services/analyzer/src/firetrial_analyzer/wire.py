@@ -108,6 +108,7 @@ def run_to_domain(
         made_by=run.made_by,
         measure=(scores.measure if scores is not None else "") or F1,
         value=_set(scores, "score") if scores is not None and scores.measure not in {"", F1} else None,
+        pool=run.pool,
     )
 
 

@@ -14,12 +14,13 @@ from firetrial_judge.judging import Judging
 from firetrial_judge.kinds.by_kind import ByKind
 from firetrial_judge.kinds.findings_rpcs import AnalyzerByAddress
 from firetrial_judge.kinds.follow_up import Checker, FollowUps
+from firetrial_judge.kinds.looking_wire import SandboxedLooker
 from firetrial_judge.kinds.sealing import SealedRun, Sealing
-from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.offline import OfflineJudge
 from firetrial_judge.one_word import OneWord
 from firetrial_judge.rubric.grader import Grader
+from firetrial_judge.rubric.grading import Looking
 from firetrial_judge.spending import Purses
 from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_kit.models import ModelClient
@@ -30,14 +31,17 @@ from firetrial_kit.service import Parts
 
 
 def models(
-    settings: JudgeSettings, parts: Parts, metrics: JudgeMetrics, offline: OfflineJudge
+    settings: JudgeSettings, parts: Parts, offline: OfflineJudge
 ) -> tuple[Callable[[str], ModelClient], Callable[[str], Judge] | None]:
     """The client of a model by name, and its judge: None where no endpoint is configured."""
     endpoint = settings.endpoint if settings.model_url else None
-    client = clients(endpoint, parts.stack, metrics.observe)
+    counts, prices = parts.metrics.models, settings.price_table()
+    client = clients(endpoint, parts.stack, counts.observer(parts.service, prices, budget="experiment"))
+    if settings.cache_dir:
+        parts.metrics.disks.watch(parts.service, "cache", settings.cache_dir)
     cache = Tiers(*_tiers(settings, parts.objects))
     one_word = OneWord(offline) if settings.model_verdicts == "one-word" else None
-    judges = model_judges(client, cache, settings.price_table(), one_word)
+    judges = model_judges(client, cache, prices, one_word, counts.lookups(parts.service))
     return client, judges if endpoint else None
 
 
@@ -77,7 +81,10 @@ def grader(
     settings: JudgeSettings, parts: Parts, client: Callable[[str], ModelClient], purses: Purses
 ) -> Grader:
     """What grades submissions, by models alone."""
-    return Grader(parts.objects, client, parts.clock, prices=settings.price_table(), purses=purses)
+    looker = SandboxedLooker(parts.objects, parts.bus, parts.clock, settings.test_pool or "default")
+    looking = Looking(looker, settings.looks) if settings.looks else None
+    prices = settings.price_table()
+    return Grader(parts.objects, client, parts.clock, prices=prices, purses=purses, looking=looking)
 
 
 def calibrating(judges: Judges, parts: Parts) -> Calibrating:

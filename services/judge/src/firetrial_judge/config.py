@@ -7,7 +7,6 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from firetrial_kit.asking import Price
 from firetrial_kit.model_settings import ModelSettings
 from firetrial_kit.settings import Address
 
@@ -26,6 +25,9 @@ class JudgeSettings(ModelSettings):
     judgements_at_once: int = Field(default=8, ge=1, le=256)
     # The pool whose runners carry out sealed tests of repository runs. Empty: the pool of each run.
     test_pool: str = Field(default="", pattern=r"^[a-z0-9-]{0,32}$")
+    # Rounds in which a grader of submissions may have commands run over them before it answers, by the runners
+    # that carry out sealed tests (pool "default" where test_pool is empty). 0: it sees passages alone.
+    looks: int = Field(default=0, ge=0, le=5)
     # Where the analyzer's RPCs answer, "host:port": what it finds settles questions of rubrics. Unset: a
     # model is asked all of them, and judgements say so.
     analyzer_address: Address | None = None
@@ -47,10 +49,6 @@ class JudgeSettings(ModelSettings):
         if self.analyzer_tls_ca and not (self.tls_cert and self.tls_key):
             raise ValueError("FIRETRIAL_JUDGE_ANALYZER_TLS_CA needs FIRETRIAL_TLS_CERT and FIRETRIAL_TLS_KEY")
         return self
-
-    def price_table(self) -> dict[str, Price]:
-        """What each model costs."""
-        return {name: setting.price() for name, setting in self.prices.items()}
 
     @property
     def cache_bytes(self) -> int:

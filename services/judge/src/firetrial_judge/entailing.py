@@ -64,7 +64,7 @@ class Entailing:
         panel = self._judges.seat(spec, purse)
         checked = await entail(panel, premise, hypotheses, atomic=atomic, searching=searching)
         verdicts = (found.ruling.verdict for found in checked.found)
-        self._metrics.count_verdicts(checked.config.backend, verdicts, checked.spent)
+        self._metrics.count_verdicts(checked.config.backend, verdicts)
         return checked
 
 

@@ -25,9 +25,9 @@ from firetrial_kit.spending import Account
 
 async def build(parts: Parts) -> Service:
     settings = JudgeSettings.from_env(parts.environ, SERVICE)
-    metrics = JudgeMetrics(parts.registry, settings.price_table())
+    metrics = JudgeMetrics(parts.registry)
     unaided = await asyncio.to_thread(offline.load)
-    client, models = assembly.models(settings, parts, metrics, unaided.judge)
+    client, models = assembly.models(settings, parts, unaided.judge)
     archive = Archive(parts.objects)
     judgements = Records(parts.state, "judgement", JudgementRecord)
     runs = Records(parts.state, "run", JudgedRun)

@@ -66,6 +66,7 @@ class ModelJudge:
         price: Price | None = None,
         one_word: OneWord | None = None,
         token: Callable[[], str] = lambda: secrets.token_hex(12),
+        looked: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
         self._client = client
         self._prompts = prompts
@@ -75,6 +76,7 @@ class ModelJudge:
         self._price = price
         self._one_word = one_word
         self._token = token
+        self._looked = looked
         self._meter: Meter | None = None
         self.prompts_sha256 = prompts.sha256
         self.config = JudgeConfig(
@@ -99,6 +101,7 @@ class ModelJudge:
         key = self._key("claims", self._prompts.claims.version, cleaned)
         async with self._turns.of(key):  # who asks for the same text meanwhile finds it in the cache
             kept = _read((await self._cache.get([key])).get(key))
+            self._looked(*_hit(kept))
             if kept is not None:
                 return kept, Spent(cache_hits=1)
             answer = await self._ask(self._prompts.claims, ["TEXT", cleaned], entries.CLAIMS, "claims")
@@ -114,6 +117,7 @@ class ModelJudge:
         cleaned = clean(text)
         key = self._key("core_idea", self._prompts.core_idea.version, cleaned)
         kept = (await self._cache.get([key])).get(key)
+        self._looked(*_hit(kept))
         if kept is not None:
             return kept.decode("utf-8", "replace"), Spent(cache_hits=1)
         answer = await self._ask(
@@ -141,6 +145,7 @@ class ModelJudge:
         rulings = _known(asked, await self._shelf.find(key) if asked else {})
         spent = Spent(cache_hits=len(rulings))
         missing = [a for a in asked if a.claim.id not in rulings]
+        self._looked(len(rulings), len(missing))
         fresh, cost = await self._fresh(missing)
         await self._shelf.add(key, {a.hash: fresh[a.claim.id] for a in missing if a.claim.id in fresh})
         rulings |= fresh
@@ -259,14 +264,15 @@ def model_judges(
     cache: Cache,
     prices: Mapping[str, Price],
     one_word: OneWord | None = None,
+    looked: Callable[[int, int], None] = lambda *_: None,
 ) -> Callable[[str], Judge]:
-    """Makes the judge of a model by name."""
+    """Makes the judge of a model by name. `looked` is told of each look into the cache: found, not found."""
     prompts = load_prompts()
 
     def judge(model: str) -> Judge:
         asked = client(model)
         price = prices.get(asked.endpoint.model)
-        return ModelJudge(asked, prompts, cache=cache, price=price, one_word=one_word)
+        return ModelJudge(asked, prompts, cache=cache, price=price, one_word=one_word, looked=looked)
 
     return judge
 
@@ -299,6 +305,11 @@ def _listed(claims: Iterable[Claim]) -> str:
 
 def _unscored(claim: Claim) -> Ruling:
     return Ruling(claim.id, Verdict.UNSCORED, "the model gave no usable verdict")
+
+
+def _hit(kept: object | None) -> tuple[int, int]:
+    """One look, as (found, missed)."""
+    return (0, 1) if kept is None else (1, 0)
 
 
 def _read(data: bytes | None) -> Extraction | None:

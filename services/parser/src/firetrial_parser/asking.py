@@ -81,7 +81,7 @@ class Answered:
 
 
 class Asker:
-    """Asks one model. `observe` is told, by prompt and model, what each answer took."""
+    """Asks one model. `looked` is told of each look into the cache: answers found, and not found."""
 
     def __init__(
         self,
@@ -89,13 +89,13 @@ class Asker:
         *,
         cache: Cache | None = None,
         price: Price | None = None,
-        observe: Callable[[str, str, Spent], None] = lambda *_: None,
+        looked: Callable[[int, int], None] = lambda *_: None,
         token: Callable[[], str] = lambda: secrets.token_hex(12),
     ) -> None:
         self._client = client
         self._cache = cache or NoCache()
         self._turns = Turns()
-        self._observe = observe
+        self._looked = looked
         self._token = token
         self.price = price
 
@@ -153,22 +153,20 @@ class Asker:
         async with self._turns.of(key):  # who asks for the same meanwhile finds it in the cache
             kept = _value((await self._cache.get([key])).get(key))
             if kept is not None:
-                self._count(prompt, Spent(cache_hits=1), bill)
+                self._looked(1, 0)
+                bill.add(prompt.name, Spent(cache_hits=1))
                 return kept
+            self._looked(0, 1)
             try:
                 answer = await self._client.ask(
                     self._messages(prompt, texts, said), prompt.schema, name=prompt.name, meter=meter
                 )
             except ModelError as error:
-                self._count(prompt, Spent.of(error.usage, self.price), bill)
+                bill.add(prompt.name, Spent.of(error.usage, self.price))
                 raise
-            self._count(prompt, Spent.of(answer.usage, self.price), bill)
+            bill.add(prompt.name, Spent.of(answer.usage, self.price))
             await self._cache.put({key: json.dumps(answer.value).encode()})
         return answer.value
-
-    def _count(self, prompt: Prompt, spent: Spent, bill: Bill) -> None:
-        bill.add(prompt.name, spent)
-        self._observe(prompt.name, self.model, spent)
 
     def _messages(
         self, prompt: Prompt, texts: Mapping[str, str], said: tuple[str, str] | None
@@ -200,12 +198,12 @@ async def opened(
     *,
     cache: Cache | None = None,
     price: Price | None = None,
-    observe: Callable[[str, str, Spent], None] = lambda *_: None,
-    observe_call: Callable[[Call], None] = lambda _: None,
+    looked: Callable[[int, int], None] = lambda *_: None,
+    observe: Callable[[Call], None] = lambda _: None,
 ) -> AsyncIterator[Asker]:
     """An asker with connections of its own, closed at the end."""
-    client = ModelClient(endpoint, observe=observe_call)
+    client = ModelClient(endpoint, observe=observe)
     try:
-        yield Asker(client, cache=cache, price=price, observe=observe)
+        yield Asker(client, cache=cache, price=price, looked=looked)
     finally:
         await client.aclose()

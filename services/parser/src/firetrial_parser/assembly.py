@@ -17,7 +17,7 @@ from firetrial_parser.entailment import Entails
 from firetrial_parser.judge_rpc import JudgeByAddress
 from firetrial_parser.leaks.checking import LeakChecker
 from firetrial_parser.making import Making
-from firetrial_parser.metrics import AskingMetrics, ParserMetrics
+from firetrial_parser.metrics import ParserMetrics
 from firetrial_parser.papers import Papers
 from firetrial_parser.publishing import Publishing
 from firetrial_parser.records import RequestRecord, TaskRecord
@@ -30,13 +30,15 @@ async def asker(settings: ParserSettings, parts: Parts) -> Asker | None:
     """What asks the model of the settings, None where they name none. Made once: everybody shares it."""
     if not settings.model_url:
         return None
-    metrics = AskingMetrics(parts.registry)
+    if settings.cache_dir:
+        parts.metrics.disks.watch(parts.service, "cache", settings.cache_dir)
+    models = parts.metrics.models
     asking = opened(
         settings.endpoint(),
         cache=Tiers(*_tiers(settings, parts.objects)),
         price=settings.price(),
-        observe=metrics.asked,
-        observe_call=metrics.observe,
+        looked=models.lookups(parts.service),
+        observe=models.observer(parts.service, settings.price_table(), budget="screening"),
     )
     return await parts.stack.enter_async_context(asking)
 

@@ -8,7 +8,7 @@ import grpc
 
 from firetrial.judge.v1 import entailment_pb2 as pb
 from firetrial.judge.v1 import judge_service_pb2_grpc, judgement_pb2
-from firetrial_kit.neighbours import refused
+from firetrial_kit.neighbours import refused, traced
 from firetrial_parser.entailment import Ruled, Rulings, Verdict
 
 TIMEOUT = 600.0  # seconds for one question; a model judge is asked several times
@@ -28,7 +28,9 @@ class JudgeByAddress:
             premise=premise, hypotheses=hypotheses, atomic=atomic, searching=searching
         )
         try:
-            answer = await self._judge.CheckEntailment(request, timeout=TIMEOUT, wait_for_ready=False)
+            answer = await self._judge.CheckEntailment(
+                request, timeout=TIMEOUT, metadata=traced(), wait_for_ready=False
+            )
         except grpc.aio.AioRpcError as error:
             raise refused(error, f"the judge at {self._address} did not rule") from error
         ruled = tuple(

@@ -17,10 +17,13 @@ _ANSWER: TypeAdapter[Answer] = TypeAdapter(Answer)
 
 
 class Answers:
-    """Asks for what is not at hand. Who asks for the same meanwhile waits and finds it."""
+    """Asks for what is not at hand. Who asks for the same meanwhile waits and finds it.
 
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
+    `looked` is told of each look: answers found, and not found.
+    """
+
+    def __init__(self, objects: Objects, looked: Callable[[int, int], None] = lambda *_: None) -> None:
+        self._objects, self._looked = objects, looked
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def of(self, key: str, ask: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -28,7 +31,9 @@ class Answers:
         lock = self._locks.setdefault(key, asyncio.Lock())
         async with lock:
             if (kept := await self._find(key)) is not None:
+                self._looked(1, 0)
                 return kept
+            self._looked(0, 1)
             answer = await ask()
             # One that cannot be kept is paid for again: no reason to lose the answer at hand.
             with suppress(FiretrialError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from firetrial_analyzer.attributing.answers import Answers
 from firetrial_analyzer.attributing.attributor import Attributor
 from firetrial_analyzer.attributing.instructions import load_prompts
-from firetrial_analyzer.attributing.metrics import AttributionMetrics
 from firetrial_analyzer.attributing.pieces import Size
 from firetrial_analyzer.attributing.spending import Account, Accounts
 from firetrial_analyzer.config import AnalyzerSettings
@@ -21,11 +20,13 @@ def attributor(settings: AnalyzerSettings, parts: Parts) -> tuple[Attributor | N
     from firetrial_kit.models import ModelClient  # noqa: PLC0415 - brings the openai package
 
     price = settings.price()
-    metrics = AttributionMetrics(parts.registry, price)
-    client = ModelClient(settings.endpoint(), observe=metrics.observe)
+    counts = parts.metrics.models
+    observe = counts.observer(parts.service, settings.price_table(), budget="experiment")
+    client = ModelClient(settings.endpoint(), observe=observe)
     parts.stack.push_async_callback(client.aclose)
     size = Size(settings.model_part_characters, settings.model_parts)
-    made = Attributor(client, load_prompts(), load(), Answers(parts.objects), size=size, price=price)
+    answers = Answers(parts.objects, counts.lookups(parts.service))
+    made = Attributor(client, load_prompts(), load(), answers, size=size, price=price)
     cap = settings.attribution_max_usd
     if cap is None or price is None:  # the settings allow no cap without a price
         return made, None

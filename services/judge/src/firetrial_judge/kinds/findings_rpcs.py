@@ -8,7 +8,7 @@ from firetrial.analyzer.v1 import analyzer_service_pb2 as pb
 from firetrial.analyzer.v1 import analyzer_service_pb2_grpc
 from firetrial.runner.v1 import run_pb2
 from firetrial_judge.kinds.findings import Found
-from firetrial_kit.neighbours import refused
+from firetrial_kit.neighbours import refused, traced
 
 TIMEOUT = 600.0  # seconds; a trajectory of a gigabyte takes a minute
 
@@ -23,7 +23,7 @@ class AnalyzerByAddress:
     async def check(self, run: run_pb2.Run) -> tuple[Found, ...]:
         try:
             answer = await self._analyzer.CheckIntegrity(
-                pb.CheckIntegrityRequest(run=run), timeout=TIMEOUT, wait_for_ready=False
+                pb.CheckIntegrityRequest(run=run), timeout=TIMEOUT, metadata=traced(), wait_for_ready=False
             )
         except grpc.aio.AioRpcError as error:
             told = f"the analyzer at {self._address} did not look into run {run.id}"
