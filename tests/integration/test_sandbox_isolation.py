@@ -43,7 +43,7 @@ async def run(rig: Rig, workspace: Path, source: str, **fields: Any) -> tuple[st
     return (stdout + stderr).decode(errors="backslashreplace"), await process.wait()
 
 
-async def tried(rig: Rig, workspace: Path, attempts: str) -> dict[str, str]:
+async def tried(rig: Rig, workspace: Path, attempts: str, **fields: Any) -> dict[str, str]:
     """Run `attempts`, lines `name: expression`; gives "did it" or the error for each."""
     source = f"""
 import json, os, socket, subprocess, ctypes
@@ -60,7 +60,7 @@ for line in {attempts!r}.strip().splitlines():
         results[name] = f'{{type(e).__name__}}: {{e}}'
 print(json.dumps(results))
 """
-    told, _ = await run(rig, workspace, source)
+    told, _ = await run(rig, workspace, source, **fields)
     return dict(json.loads(told))
 
 
@@ -280,3 +280,36 @@ async def test_usage(rig: Rig, workspace: Path) -> None:
     assert 64 * MIB < usage.max_rss_bytes < 150 * MIB
     assert usage.cpu_s is not None
     assert 0.5 < usage.cpu_s < 3
+
+
+async def test_files_shown_read_only_within_the_workspace(rig: Rig, workspace: Path, tmp_path: Path) -> None:
+    """As protected files lie over an agent's copy of a repository: neither they nor their folder move."""
+    pinned, copy = tmp_path / "pinned", workspace / "repo"
+    for folder in (pinned, copy):
+        (folder / "pkg").mkdir(parents=True)
+        (folder / "score.py").write_text("kept")
+        (folder / "pkg" / "io.py").write_text("kept")
+    (copy / "model.py").write_text("target")
+    inside = {f"/workspace/repo/{name}": pinned / name for name in ("score.py", "pkg")}
+    results = await tried(
+        rig,
+        workspace,
+        """
+        a target: open('repo/model.py', 'w').write('better')
+        a new file: open('repo/notes.txt', 'w').write('x')
+        a file: open('repo/score.py', 'w').write('x')
+        its mode: os.chmod('repo/score.py', 0o777)
+        its name: os.rename('repo/score.py', 'repo/old.py')
+        its removal: os.remove('repo/score.py')
+        a folder's file: open('repo/pkg/io.py', 'a').write('x')
+        a folder's new file: open('repo/pkg/new.py', 'w').write('x')
+        a folder's name: os.rename('repo/pkg', 'repo/old')
+        unmount: call(libc.umount2(b'/workspace/repo/pkg', 2))
+        """,
+        read_only=inside,
+    )
+    allowed = {name for name, result in results.items() if result == "did it"}
+    assert allowed == {"a target", "a new file"}, results
+    assert (pinned / "score.py").read_text() == (pinned / "pkg" / "io.py").read_text() == "kept"
+    assert sorted(path.name for path in (pinned / "pkg").iterdir()) == ["io.py"]
+    assert (copy / "model.py").read_text() == "better"
