@@ -125,6 +125,19 @@ async def test_a_durable_goes_on_where_it_stopped(bus: Bus, fact: str) -> None:
     assert [key for key, _ in taker.given] == ["before", "between"]
 
 
+async def test_one_that_is_for_what_is_new_begins_when_it_is_made(bus: Bus, fact: str) -> None:
+    taker = Taker(fact)
+    await bus.publish(outgoing(fact, "before"))
+    async with consuming(bus, taker.consumer(only_new=True)):
+        await asyncio.sleep(0.5)  # until it is made
+        await bus.publish(outgoing(fact, "after"))
+        await until(lambda: len(taker.given) == 1)
+    await bus.publish(outgoing(fact, "between"))
+    async with consuming(bus, taker.consumer(only_new=True)):
+        await until(lambda: len(taker.given) == 2)
+    assert [key for key, _ in taker.given] == ["after", "between"]
+
+
 async def test_later_comes_again_until_it_is_given_up(bus: Bus, fact: str) -> None:
     async def busy(_: Received) -> None:
         raise FiretrialError(Reason.UNAVAILABLE, "not now")

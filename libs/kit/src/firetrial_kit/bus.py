@@ -77,6 +77,8 @@ class Consumer:
     max_deliver: int = 10
     # Seconds before delivery 2, 3, …; the last one goes on.
     backoff: tuple[float, ...] = (0.5, 2.0, 5.0, 15.0, 30.0, 60.0)
+    # Begins with what is told after it was first made, not with all that the stream holds.
+    only_new: bool = False
     # Told how each delivery was settled: "done", "later" or "failed".
     settled: Callable[[str], None] = lambda _: None
 

@@ -149,7 +149,9 @@ def streams(replicas: int = 1) -> list[StreamConfig]:
     ]
 
 
-def durable(name: str, subjects: tuple[str, ...], ack_wait: float) -> ConsumerConfig:
+def durable(
+    name: str, subjects: tuple[str, ...], ack_wait: float, *, only_new: bool = False
+) -> ConsumerConfig:
     """A durable consumer as it is made. The broker is told no maximum of deliveries: see `settle`.
 
     With one filter the request's subject names it, and a server can hold a user to it.
@@ -160,6 +162,7 @@ def durable(name: str, subjects: tuple[str, ...], ack_wait: float) -> ConsumerCo
     return ConsumerConfig(
         name=name,
         durable_name=name,
+        deliver_policy=DeliverPolicy.NEW if only_new else DeliverPolicy.ALL,
         ack_policy=AckPolicy.EXPLICIT,
         ack_wait=ack_wait,
         max_deliver=-1,
@@ -249,7 +252,7 @@ class JetStreamBus:
     async def _pump(self, consumer: Consumer, stop: asyncio.Event, running: set[asyncio.Task[None]]) -> None:
         await self._js.add_consumer(
             consumer.stream,
-            durable(consumer.name, consumer.subjects, consumer.ack_wait),
+            durable(consumer.name, consumer.subjects, consumer.ack_wait, only_new=consumer.only_new),
         )
         pull = await self._js.pull_subscribe_bind(durable=consumer.name, stream=consumer.stream)
         try:

@@ -96,7 +96,8 @@ class InMemoryBus:
         durable.waiting.append(_Waiting(message, delivered=1))
 
     def _next(self, consumer: Consumer) -> _Waiting | None:
-        durable = self._durables.setdefault(consumer.name, _Durable())
+        begins = len(self.published) if consumer.only_new else 0
+        durable = self._durables.setdefault(consumer.name, _Durable(begins))
         for message in self.published[durable.taken :]:
             if any(_matches(pattern, message.subject) for pattern in consumer.subjects):
                 durable.waiting.append(_Waiting(message))

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+from firetrial_kit.addresses import inside, is_ours, never
 from firetrial_kit.hosts import Address, literal, plain_name
-from firetrial_runner.egress.addresses import inside, is_ours, never
 from firetrial_runner.egress.policy import Policy, RefusedError, Target
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -118,6 +118,6 @@ def _allowed(found: list[Address], port: int, policy: Policy) -> list[Address]:
 
 def _check(address: Address, port: int, policy: Policy) -> None:
     """Raises RefusedError."""
-    if why := never(address) or ("it is the runner's own machine" if is_ours(address) else ""):
+    if why := never(address) or ("it is this machine itself" if is_ours(address) else ""):
         raise RefusedError(why)
     policy.check_address(address, port, inside(address))

@@ -40,7 +40,7 @@ def _never(address: Address) -> str:
     if address in METADATA:
         return "it is where clouds hand out credentials"
     if address.is_loopback or address.is_unspecified:
-        return "it is the runner's own machine"
+        return "it is this machine itself"
     if address.is_link_local or address.is_multicast:
         return "it is no host's own address"
     return ""

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from firetrial_runner.egress.addresses import inside, is_ours, never
+from firetrial_kit.addresses import inside, is_ours, never
 
 
 @pytest.mark.parametrize(
