@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 import uuid
 from collections.abc import Awaitable, Callable
@@ -22,7 +23,11 @@ from firetrial_runner.sandbox.bwrap import BwrapSandbox
 from firetrial_runner.sandbox.cgroup import Cgroups
 from firetrial_runner.sandbox.docker import DockerSandbox
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
+from firetrial_runner.sandbox.jobs.job import Terms
+from firetrial_runner.sandbox.jobs.order import Inner
+from firetrial_runner.sandbox.jobs.sandbox import JobSandbox
 from firetrial_runner.sandbox.port import Leftover, Limits, Process, Sandbox, SandboxSpec, Stream
+from firetrial_runner.schedulers import Scheduler, open_scheduler
 from support import apptainer
 
 MIB = 1024**2
@@ -150,10 +155,17 @@ class Rig:
 
 
 def make_rig(kind: str) -> Rig:
-    return {"fake": _fake, "bubblewrap": _bubblewrap, "docker": _docker, "apptainer": _apptainer}[kind]()
+    makers = {
+        "fake": _fake,
+        "bubblewrap": _bubblewrap,
+        "docker": _docker,
+        "apptainer": _apptainer,
+        "job": _job,
+    }
+    return makers[kind]()
 
 
-KINDS = ["fake", "bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker")), "apptainer"]
+KINDS = ["fake", "bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker")), "apptainer", "job"]
 
 
 def _fake() -> Rig:
@@ -188,6 +200,26 @@ def _of_processes(sandbox: Sandbox) -> Rig:
             if left.run_key == run_key and left.what.startswith("process ")
         ]
         os.kill(min(pids), 9)
+
+    return Rig(sandbox, "python3", lose)
+
+
+def _job() -> Rig:
+    """Jobs as processes of this machine."""
+    folder = Path(tempfile.mkdtemp(prefix="firetrial-jobs-"))
+    folder.chmod(0o711)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return rig_of_jobs(open_scheduler("local", folder), folder / "spool")
+
+
+def rig_of_jobs(scheduler: Scheduler, spool: Path, address: str = "") -> Rig:
+    """Jobs that keep their commands in bubblewrap; to lose one is to cancel its job."""
+    terms = Terms(sys.executable, Inner("bubblewrap"))
+    sandbox = JobSandbox(scheduler, spool, terms, address=address, every_s=1)
+
+    async def lose(run_key: str) -> None:
+        (job,) = [left for left in await sandbox.leftovers() if left.run_key == run_key]
+        await scheduler.cancel([job.what.removeprefix("job ")])
 
     return Rig(sandbox, "python3", lose)
 

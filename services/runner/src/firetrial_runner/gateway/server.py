@@ -59,7 +59,9 @@ class _Bounded(H11Protocol):
             transport.abort()
             return
         # asyncio does this only for sockets that name their protocol; without, small answers wait 40 ms.
-        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = transport.get_extra_info("socket")
+        if connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(transport)
         self._late = self.loop.call_later(self._head_s, transport.abort)
 

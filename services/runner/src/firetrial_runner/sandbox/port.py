@@ -2,14 +2,14 @@
 
 import re
 import socket
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
-from firetrial_runner.gpus.device import Gpu
+from firetrial_runner.gpus.device import NOTHING, Demand, Gpu
 
 MIB = 1024**2
 GIB = 1024**3
@@ -25,6 +25,10 @@ GATEWAY_PORT, EGRESS_PORT = 8462, 8463
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+Waits = Callable[[str], Awaitable[None]]
+"""Told what a command waits for before it can start, each time that changes, and "" once it starts."""
 
 
 class Stream(StrEnum):
@@ -93,9 +97,11 @@ class SandboxSpec:
     sandbox makes, so that what a dead runner left can be told from what is alive.
     read_only maps a path inside to a file or directory of the host.
     image is what Docker runs; other sandboxes show the host's own programs.
-    gpus are the run's own, and no others are to be reached.
+    gpus are the run's own, and no others are to be reached; demand is what the run asks for, where it is only
+    given them with its place, as by a scheduler.
     gateway leads to the models and egress to the network, where there are any: both listen before the
     command starts. Their environment gives way to `env`.
+    waits is told of a queue in which the command waits, where there is one.
     """
 
     run_key: str
@@ -109,6 +115,8 @@ class SandboxSpec:
     gateway: Gateway | None = None
     egress: Gateway | None = None
     gpus: tuple[Gpu, ...] = ()
+    demand: Demand = NOTHING
+    waits: Waits | None = None
 
     @property
     def ways(self) -> dict[int, Gateway]:
@@ -225,6 +233,10 @@ class Process(Protocol):
     Read `output` to its end, then `wait`. Output that is not read stops the command once some hundred
     KiB are waiting; `wait` without `output` throws the output away.
     """
+
+    @property
+    def place(self) -> str:
+        """Where it runs, where the sandbox's name does not say it all: a job, a node; ""."""
 
     def output(self) -> AsyncIterator[Chunk]:
         """The output as it comes, ending after the command. May be asked for once."""

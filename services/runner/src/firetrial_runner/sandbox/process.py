@@ -16,6 +16,8 @@ from firetrial_runner.sandbox.port import Chunk, Exit, Limits, Termination, Usag
 class HeldProcess(ABC):
     """A Process (see the port). Runs from its creation on, which needs a running event loop."""
 
+    place = ""
+
     def __init__(self, limits: Limits, workspace: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits, self._workspace, self._clock = limits, workspace, clock
         self._started = clock()
