@@ -66,7 +66,7 @@ def test_every_exception_is_caught_at_the_edges_only() -> None:
         for path in sources(ROOT / top)
         if "except Exception" in path.read_text() or "except BaseException:\n        pass" in path.read_text()
     }
-    assert found <= {"settle.py", "rpc.py"}
+    assert found <= {"settle.py", "edge.py"}
 
 
 def test_the_environment_is_read_where_programs_begin() -> None:

@@ -3,6 +3,7 @@
 A key is a hash over everything that an answer depends on: the texts asked about, the prompt's version, the
 model, its address and parameters. So a changed prompt pays for what it changed and for nothing else. Entries
 lie in the object store, where every process of a service finds them, and in a local folder in front of it.
+Each tenant has entries of its own: what another asked for can be told neither by the bill nor by the time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from firetrial_kit import tenants
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
 
@@ -112,6 +114,7 @@ class LocalTier:
             self.prune(int(self._limit * _LOW_WATER))
 
     def _path(self, key: str) -> Path:
+        key = tenants.apart(key)
         return self._folder / key[:2] / f"{key}.json"
 
     def _files(self) -> list[tuple[float, int, Path]]:
@@ -157,6 +160,7 @@ class StoreTier:
                 await self._objects.put(self._bucket, self._key(key), value, _JSON)
 
     def _key(self, key: str) -> str:
+        key = tenants.apart(key)
         return f"{self._prefix}/{key[:2]}/{key}.json"
 
 

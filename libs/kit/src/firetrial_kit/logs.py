@@ -12,7 +12,7 @@ import structlog
 _SECRET_NAME = re.compile(r"(secret|password|token|authorization|api_?key)$", re.IGNORECASE)
 # Shapes of real keys: vendors' prefixes, bearer headers, passwords inside URLs.
 _SECRET_VALUE = re.compile(
-    r"(sk-[A-Za-z0-9_-]{8,}|(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|AKIA[0-9A-Z]{16})"
+    r"((?:sk-|ftk_)[A-Za-z0-9_-]{8,}|(?<=[Bb]earer )[A-Za-z0-9._~+/-]{8,}|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)|AKIA[0-9A-Z]{16})"
 )
 MASK = "•••"
 _LEAST = 8  # characters; what is shorter is a word

@@ -1,4 +1,7 @@
-"""Typed records over `State`: the current state of one kind of resource, changed by compare-and-set."""
+"""Typed records over `State`: the current state of one kind of resource, changed by compare-and-set.
+
+Whoever acts for a tenant sees that tenant's records and no others, which to it do not exist.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
 
+from firetrial_kit import tenants
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.state import State
 
@@ -16,16 +20,20 @@ DEFAULT_PAGE = 50
 
 
 class Records(Generic[T]):
-    """Records of one `kind`, by id. `type_` is a dataclass or pydantic model; it is kept as JSON."""
+    """Records of one `kind`, by id. `type_` is a dataclass or pydantic model; it is kept as JSON.
 
-    def __init__(self, state: State, kind: str, type_: type[T]) -> None:
+    `shared` are no tenant's: their ids are of something that all have in common.
+    """
+
+    def __init__(self, state: State, kind: str, type_: type[T], *, shared: bool = False) -> None:
         self._state = state
         self._kind = kind
+        self._shared = shared
         self._type: TypeAdapter[T] = TypeAdapter(type_)
 
     async def find(self, id_: str) -> T | None:
         """The record, or None."""
-        entry = await self._state.get(f"{self._kind}.{id_}") if id_ else None
+        entry = await self._state.get(f"{self._kind}.{id_}") if id_ and self._seen(id_) else None
         return self._type.validate_json(entry.value) if entry else None
 
     async def get(self, id_: str) -> T:
@@ -40,7 +48,12 @@ class Records(Generic[T]):
         return record
 
     async def create(self, id_: str, record: T) -> bool:
-        """Store a new record; False, and nothing changed, where the id is taken."""
+        """Store a new record; False, and nothing changed, where the id is taken.
+
+        Raises ValueError for an id that is not of the tenant for whom it is made: a bug.
+        """
+        if not self._seen(id_):
+            raise ValueError(f"the {self._kind} {id_!r} is not made for {tenants.current()}")
         try:
             await self._state.create(f"{self._kind}.{id_}", self._type.dump_json(record))
         except FiretrialError as error:
@@ -56,7 +69,7 @@ class Records(Generic[T]):
         """
         key = f"{self._kind}.{id_}"
         while True:
-            entry = await self._state.get(key)
+            entry = await self._state.get(key) if self._seen(id_) else None
             if entry is None:
                 return await self.get(id_)
             record = self._type.validate_json(entry.value)
@@ -73,7 +86,8 @@ class Records(Generic[T]):
 
     async def ids(self) -> list[str]:
         """All ids, sorted."""
-        return [key.removeprefix(f"{self._kind}.") for key in await self._state.keys(self._kind)]
+        keys = await self._state.keys(self._kind)
+        return [id_ for key in keys if self._seen(id_ := key.removeprefix(f"{self._kind}."))]
 
     async def page(self, size: int, token: str, ids: list[str] | None = None) -> tuple[list[T], str]:
         """Up to `size` records after `token`, and the token of the next page ("" on the last).
@@ -93,7 +107,11 @@ class Records(Generic[T]):
     async def watch(self, id_: str = "") -> AsyncIterator[T]:
         """The record with `id_`, or every record where that is empty: as it is now, then each change."""
         async for entry in self._state.watch(f"{self._kind}.{id_}"):
-            yield self._type.validate_json(entry.value)
+            if self._seen(entry.key.removeprefix(f"{self._kind}.")):
+                yield self._type.validate_json(entry.value)
+
+    def _seen(self, id_: str) -> bool:
+        return self._shared or tenants.sees(id_)
 
 
 def _after(ids: list[str], token: str) -> int:

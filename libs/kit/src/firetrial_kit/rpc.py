@@ -1,54 +1,32 @@
-"""The gRPC server that every service runs: health, reflection, deadlines, errors, metrics, draining."""
+"""The gRPC server that every service runs: health, reflection, identity, draining."""
 
 from __future__ import annotations
 
-import asyncio
-import secrets
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc
 import structlog
-from google.protobuf import any_pb2, duration_pb2
-from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_health.v1 import _async as health_aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from grpc_status import rpc_status
 
-from firetrial_kit import trace
+from firetrial.access.v1 import identity_service_pb2_grpc
+from firetrial_kit.audit import Audit
+from firetrial_kit.auth import Gate
+from firetrial_kit.clock import Clock, SystemClock
+from firetrial_kit.edge import Edge, status_of
 from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.identity_rpcs import IdentityServicer
 from firetrial_kit.metrics import KitMetrics
 
-ERROR_DOMAIN = "firetrial"
-# The longest that a call with one answer may take where the caller set no deadline.
-DEFAULT_DEADLINE = 120.0
+__all__ = ["MAX_MESSAGE", "PIECE", "Server", "Tls", "status_of"]
+
 MAX_MESSAGE = 4 * 1024 * 1024
 PIECE = 1024 * 1024
-
-
-def status_of(error: FiretrialError) -> status_pb2.Status:
-    """The error as google.rpc.Status: reason, bad fields and retry hint as the standard details."""
-    details: list[Any] = [error_details_pb2.ErrorInfo(reason=error.reason.value, domain=ERROR_DOMAIN)]
-    if error.faults:
-        violations = [
-            error_details_pb2.BadRequest.FieldViolation(field=fault.field, description=str(fault))
-            for fault in error.faults
-        ]
-        details.append(error_details_pb2.BadRequest(field_violations=violations))
-    if error.retry_after is not None:
-        delay = duration_pb2.Duration()
-        delay.FromNanoseconds(int(error.retry_after * 1e9))
-        details.append(error_details_pb2.RetryInfo(retry_delay=delay))
-    packed = []
-    for detail in details:
-        packed.append(any_pb2.Any())
-        packed[-1].Pack(detail)
-    return status_pb2.Status(code=code_pb2.Code.Value(error.code), message=error.message, details=packed)
+_IDENTITY = "firetrial.access.v1.IdentityService"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +54,15 @@ class Server:
         metrics: KitMetrics,
         log: structlog.typing.FilteringBoundLogger,
         tls: Tls | None = None,
+        gate: Gate | None = None,
+        audit: Audit | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        """Without a gate everybody may do everything; without an audit nothing is told of it."""
+        clock = clock or SystemClock()
+        gate = gate or Gate(None, clock)
         self.server = grpc.aio.server(
-            interceptors=[_Edge(metrics, log)],
+            interceptors=[Edge(gate, audit, clock, metrics, log)],
             options=[
                 ("grpc.max_receive_message_length", MAX_MESSAGE),
                 ("grpc.so_reuseport", 0),
@@ -91,6 +75,8 @@ class Server:
         self._health = health_aio.HealthServicer()
         self._names: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
+        identity = IdentityServicer(gate)
+        self.add(_IDENTITY, identity_service_pb2_grpc.add_IdentityServiceServicer_to_server, identity)
 
     def add(self, name: str, register: Callable[[Any, Any], None], servicer: object) -> None:
         """Serve `servicer` as the fully qualified service `name`, by the generated `register` function."""
@@ -128,82 +114,3 @@ class Server:
         """Take no new calls, give those in hand `grace` seconds."""
         await self._health.enter_graceful_shutdown()
         await self.server.stop(grace)
-
-
-class _Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Around every call: trace, deadline, metrics, and the only translation of errors into statuses."""
-
-    def __init__(self, metrics: KitMetrics, log: structlog.typing.FilteringBoundLogger) -> None:
-        self._metrics = metrics
-        self._log = log
-
-    async def intercept_service(  # type: ignore[override]
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        handler: grpc.RpcMethodHandler[Any, Any] | None = await continuation(handler_call_details)
-        method = handler_call_details.method
-        if handler is None or not method.startswith("/firetrial."):
-            return handler
-        codecs = {
-            "request_deserializer": handler.request_deserializer,
-            "response_serializer": handler.response_serializer,
-        }
-        if handler.response_streaming:
-            kind = grpc.stream_stream_rpc_method_handler if handler.request_streaming else (
-                grpc.unary_stream_rpc_method_handler
-            )  # fmt: skip
-            inner = handler.stream_stream if handler.request_streaming else handler.unary_stream
-            return kind(self._streaming(method, inner), **codecs)  # type: ignore[arg-type]
-        kind = grpc.stream_unary_rpc_method_handler if handler.request_streaming else (
-            grpc.unary_unary_rpc_method_handler
-        )  # fmt: skip
-        inner = handler.stream_unary if handler.request_streaming else handler.unary_unary
-        return kind(self._single(method, inner), **codecs)  # type: ignore[arg-type]
-
-    def _single(self, method: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(request: Any, context: Any) -> Any:
-            async with self._around(method, context):
-                left = context.time_remaining()
-                async with asyncio.timeout(DEFAULT_DEADLINE if left is None else left):
-                    return await inner(request, context)
-
-        return call
-
-    def _streaming(self, method: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(request: Any, context: Any) -> AsyncIterator[Any]:
-            async with self._around(method, context):
-                async for response in inner(request, context):
-                    yield response
-
-        return call
-
-    @asynccontextmanager
-    async def _around(self, method: str, context: Any) -> AsyncIterator[None]:
-        started, code = time.perf_counter(), "OK"
-        metadata = dict(context.invocation_metadata() or ())
-        with trace.bound(metadata.get("traceparent"), method=method):
-            try:
-                yield
-            except FiretrialError as error:
-                code = error.code
-                self._log.info("refused", reason=error.reason, error=error.message)
-                await context.abort_with_status(rpc_status.to_status(status_of(error)))
-            except TimeoutError:
-                code = "DEADLINE_EXCEEDED"
-                late = FiretrialError(Reason.DEADLINE, f"{method} did not finish within its deadline")
-                await context.abort_with_status(rpc_status.to_status(status_of(late)))
-            except (asyncio.CancelledError, GeneratorExit):
-                code = "CANCELLED"
-                raise
-            except grpc.aio.AbortError:
-                code = "ABORTED"
-                raise
-            except Exception:  # noqa: BLE001 - one of the three edges
-                code, number = "INTERNAL", secrets.token_hex(4)
-                self._log.exception("bug", error_id=number)
-                bug = FiretrialError(Reason.INTERNAL, f"internal error {number}; the service's log has it")
-                await context.abort_with_status(rpc_status.to_status(status_of(bug)))
-            finally:
-                self._metrics.rpc.labels(method, code).observe(time.perf_counter() - started)

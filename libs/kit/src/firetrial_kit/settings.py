@@ -87,7 +87,7 @@ def _read(files: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
 def _explain(names: Mapping[str, str], fault: Mapping[str, object]) -> str:
     location = fault["loc"]
     field = str(location[0]) if isinstance(location, tuple) and location else ""
-    secret = "secret" in field or "password" in field
+    secret = any(word in field for word in ("secret", "password", "token"))
     value = "" if secret or not field else f" (found {str(fault['input'])[:80]!r})"
     return f"{names.get(field, 'settings')}: {fault['msg']}{value}"
 
@@ -135,6 +135,10 @@ class CommonSettings(Settings):
     tls_key: Path | None = None
     # Clients must show a certificate signed by this authority.
     tls_client_ca: Path | None = None
+    # Who may call, and what each tenant may use: docs/security.md. Unset: whoever reaches the address may.
+    tokens_file: Path | None = None
+    # What this service shows to another one that it asks.
+    service_token: SecretStr = SecretStr("")
     # Written once the service answers: {"pid", "rpc", "metrics"}.
     ports_file: Path | None = None
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -154,9 +158,12 @@ class CommonSettings(Settings):
             )
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ValueError("FIRETRIAL_TLS_CERT and FIRETRIAL_TLS_KEY go together: set both or neither")
-        if not is_loopback(self.rpc_address) and (self.tls_cert is None or self.tls_client_ca is None):
+        if not is_loopback(self.rpc_address) and not (
+            self.tls_cert and (self.tls_client_ca or self.tokens_file)
+        ):
             raise ValueError(
                 f"FIRETRIAL_RPC_ADDRESS {self.rpc_address} can be reached from other machines: set "
-                "FIRETRIAL_TLS_CERT, FIRETRIAL_TLS_KEY and FIRETRIAL_TLS_CLIENT_CA, or listen on 127.0.0.1"
+                "FIRETRIAL_TLS_CERT, FIRETRIAL_TLS_KEY, and FIRETRIAL_TLS_CLIENT_CA or FIRETRIAL_TOKENS_FILE "
+                "(tokens never travel in the clear), or listen on 127.0.0.1"
             )
         return self

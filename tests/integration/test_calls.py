@@ -1,0 +1,253 @@
+"""Calls at the edge of a real gRPC server: who is let in, to which resources, and what is told of it."""
+# ruff: noqa: N802 - names are the generated class's
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import structlog
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from prometheus_client import CollectorRegistry
+
+from firetrial.access.v1 import access_pb2, identity_service_pb2, identity_service_pb2_grpc
+from firetrial.audit.v1.events_pb2 import CallAudited
+from firetrial.runner.v1 import run_pb2, runner_service_pb2_grpc
+from firetrial.runner.v1 import runner_service_pb2 as pb
+from firetrial_kit import auth, rpc, tenants, tokens
+from firetrial_kit.audit import Audit
+from firetrial_kit.bus import Outgoing
+from firetrial_kit.clock import SystemClock
+from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.metrics import KitMetrics
+from firetrial_kit.records import Records
+from firetrial_kit.testing import InMemoryBus, InMemoryState
+
+NAME = "firetrial.runner.v1.RunnerService"
+TOKENS = {name: tokens.new_token() for name in ("acme", "acme-reads", "umbra", "ops", "judge")}
+
+
+# The generated class is abstract to mypy alone; what is not overridden is a method that is not there.
+_Servicer: Any = runner_service_pb2_grpc.RunnerServiceServicer
+
+
+class Runs(_Servicer):  # type: ignore[misc]
+    """As small a servicer as one can be that makes runs, shows them and lists them."""
+
+    def __init__(self) -> None:
+        self.records = Records(InMemoryState(), "run", str)
+
+    async def ImportRun(self, request_iterator: AsyncIterator[pb.ImportRunRequest], context: Any) -> Any:
+        parts = [part async for part in request_iterator]
+        id_ = tenants.mine(f"r-{parts[0].header.task_id.rpartition('--')[2]}")
+        await self.records.create(id_, id_)
+        return pb.ImportRunResponse(run=run_pb2.Run(id=id_, task_id=parts[0].header.task_id))
+
+    async def GetRun(self, request: pb.GetRunRequest, context: Any) -> pb.GetRunResponse:
+        return pb.GetRunResponse(run=run_pb2.Run(id=await self.records.get(request.id)))
+
+    async def ListRuns(self, request: pb.ListRunsRequest, context: Any) -> pb.ListRunsResponse:
+        found, token = await self.records.page(request.page_size, request.page_token)
+        return pb.ListRunsResponse(runs=[run_pb2.Run(id=id_) for id_ in found], next_page_token=token)
+
+    async def WatchRuns(
+        self, request: pb.WatchRunsRequest, context: Any
+    ) -> AsyncIterator[pb.WatchRunsResponse]:
+        while True:
+            yield pb.WatchRunsResponse(run=run_pb2.Run(id=request.experiment_id))
+            await asyncio.sleep(0.01)
+
+
+class Bus(InMemoryBus):
+    away = False
+
+    async def publish(self, message: Outgoing) -> None:
+        if self.away:
+            raise FiretrialError(Reason.UNAVAILABLE, "NATS did not answer")
+        await super().publish(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    channel: grpc.aio.Channel
+    runs: Any
+    bus: Bus
+    file: Path
+    log: list[Any]
+
+    def told(self) -> list[CallAudited]:
+        return [CallAudited.FromString(message.data) for message in self.bus.published]
+
+
+def entry(name: str, scopes: list[str], tenant: str = "local") -> dict[str, Any]:
+    return {"name": name, "scopes": scopes, "tenant": tenant, "sha256": tokens.hashed(TOKENS[name])}
+
+
+ENTRIES = [
+    entry("acme", ["submit", "read"], "acme"),
+    entry("acme-reads", ["read"], "acme"),
+    entry("umbra", ["submit", "read"], "umbra"),
+    entry("ops", ["operate"]),
+    entry("judge", ["service"]),
+]
+
+
+def write(path: Path, entries: list[dict[str, Any]]) -> None:
+    aside = path.with_suffix(".new")
+    quotas = {"acme": {"quotas": {"runs_at_once": 3}}, "umbra": {}}
+    aside.write_text(json.dumps({"tenants": quotas, "tokens": entries}))
+    aside.replace(path)
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Place]:
+    file, bus, clock = tmp_path / "tokens.json", Bus(), SystemClock()
+    write(file, ENTRIES)
+    with structlog.testing.capture_logs() as told:
+        log = structlog.get_logger()
+        gate, audit = auth.open_gate(file, clock, log), Audit(bus, clock, log)
+        metrics = KitMetrics(CollectorRegistry())
+        server = rpc.Server("127.0.0.1:0", metrics=metrics, log=log, gate=gate, audit=audit)
+        server.add(NAME, runner_service_pb2_grpc.add_RunnerServiceServicer_to_server, Runs())
+        port = await server.start()
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            yield Place(channel, runner_service_pb2_grpc.RunnerServiceStub(channel), bus, file, told)
+        await server.stop(0)
+
+
+def by(name: str) -> tuple[tuple[str, str], ...]:
+    return (("authorization", f"Bearer {TOKENS[name]}"),)
+
+
+async def made(place: Place, name: str, task: str) -> str:
+    header = pb.ImportRunRequest(header=pb.ImportedRun(task_id=task))
+    answer = await place.runs.ImportRun(iter([header, pb.ImportRunRequest(chunk=b"x")]), metadata=by(name))
+    return str(answer.run.id)
+
+
+async def code(call: Any) -> grpc.StatusCode:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return caught.value.code()
+
+
+async def test_tenants_see_their_own_and_nothing_of_others(place: Place) -> None:
+    acme, umbra = await made(place, "acme", "x-1"), await made(place, "umbra", "x-1")
+    assert (acme, umbra) == ("t-acme--r-x-1", "t-umbra--r-x-1")
+    for asked in (acme, "r-x-1"):
+        assert (await place.runs.GetRun(pb.GetRunRequest(id=asked), metadata=by("acme-reads"))).run.id == acme
+    for asked in (umbra, "r-none", "t-umbra--r-none", "../r-x-1"):
+        request = pb.GetRunRequest(id=asked)
+        assert await code(place.runs.GetRun(request, metadata=by("acme"))) is grpc.StatusCode.NOT_FOUND
+    for name, found in (("acme", [acme]), ("umbra", [umbra]), ("ops", [acme, umbra])):
+        listed = await place.runs.ListRuns(pb.ListRunsRequest(), metadata=by(name))
+        assert [run.id for run in listed.runs] == found
+    foreign = pb.ListRunsRequest(page_token=umbra)
+    assert await code(place.runs.ListRuns(foreign, metadata=by("acme"))) is grpc.StatusCode.INVALID_ARGUMENT
+    assert (await place.runs.GetRun(pb.GetRunRequest(id=umbra), metadata=by("ops"))).run.id == umbra
+
+
+async def test_a_watch_is_of_ones_own(place: Place) -> None:
+    watch = place.runs.WatchRuns(pb.WatchRunsRequest(experiment_id="t-umbra--e-1"), metadata=by("acme"))
+    assert (await watch.read()).run.id == "t-acme--t-umbra--e-1"
+    watch.cancel()
+
+
+async def test_a_token_that_is_taken_back_ends_what_goes_on(place: Place) -> None:
+    watch = place.runs.WatchRuns(pb.WatchRunsRequest(experiment_id="e-1"), metadata=by("acme"))
+
+    async def to_the_end() -> None:
+        async for _ in watch:
+            write(place.file, ENTRIES[1:])
+
+    assert await code(asyncio.wait_for(to_the_end(), 10)) is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_health_is_open_and_reflection_is_for_readers(place: Place) -> None:
+    health = health_pb2_grpc.HealthStub(place.channel)
+    answer = await health.Check(health_pb2.HealthCheckRequest())
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+    reflection = reflection_pb2_grpc.ServerReflectionStub(place.channel)
+    ask = [reflection_pb2.ServerReflectionRequest(list_services="")]
+    told = [x async for x in reflection.ServerReflectionInfo(iter(ask), metadata=by("acme-reads"))]
+    assert NAME in {service.name for service in told[0].list_services_response.service}
+    stranger = reflection.ServerReflectionInfo(iter(ask))
+    assert await code(anext(aiter(stranger))) is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_callers_learn_who_they_are(place: Place) -> None:
+    identity: Any = identity_service_pb2_grpc.IdentityServiceStub(place.channel)
+    told = await identity.WhoAmI(identity_service_pb2.WhoAmIRequest(), metadata=by("acme"))
+    assert (told.name, told.tenant, told.quotas.runs_at_once) == ("acme", "acme", 3)
+    assert list(told.scopes) == [access_pb2.SCOPE_READ, access_pb2.SCOPE_SUBMIT]
+    assert told.means == identity_service_pb2.MEANS_TOKEN
+    assert not told.quotas.HasField("usd_per_month")
+    stranger = identity.WhoAmI(identity_service_pb2.WhoAmIRequest())
+    assert await code(stranger) is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_each_call_that_changes_something_is_told_also_a_refused_one(place: Place) -> None:
+    run = await made(place, "acme", "x-1")
+    assert await code(made(place, "acme-reads", "x-2")) is grpc.StatusCode.PERMISSION_DENIED
+    header = pb.ImportRunRequest(header=pb.ImportedRun(task_id="x-3"))
+    assert await code(place.runs.ImportRun(iter([header]))) is grpc.StatusCode.UNAUTHENTICATED
+    cancel = place.runs.CancelRun(pb.CancelRunRequest(id="r-9"), metadata=by("umbra"))
+    assert await code(cancel) is grpc.StatusCode.INTERNAL  # it is not there
+    await place.runs.ListRuns(pb.ListRunsRequest(), metadata=by("acme"))
+    told = [(each.tenant, each.principal, each.code, list(each.resources)) for each in place.told()]
+    assert told == [
+        ("acme", "acme", "OK", ["t-acme--x-1", run]),
+        ("acme", "acme-reads", "PERMISSION_DENIED", []),
+        ("", "", "UNAUTHENTICATED", []),
+        ("umbra", "umbra", "INTERNAL", ["t-umbra--r-9"]),
+    ]
+    assert all(each.peer.startswith("ipv4:127.0.0.1:") and each.trace_id for each in place.told())
+
+
+async def test_a_call_whose_audit_is_lost_is_not_answered_well(place: Place) -> None:
+    place.bus.away = True
+    assert await code(made(place, "acme", "x-1")) is grpc.StatusCode.UNAVAILABLE
+    place.bus.away = False
+    assert await made(place, "acme", "x-1") == "t-acme--r-x-1"
+    assert [each.code for each in place.told()] == ["OK"]
+
+
+HOSTILE = [
+    "Bearer " + "a" * 7000,
+    "Bearer " + TOKENS["ops"] + "x",
+    "Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJvcHMifQ.",
+    "bearer",
+    "Basic b3BzOm9wcw==",
+    "Bearer ' or 1=1 --",
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+async def test_hostile_tokens_neither_get_in_nor_are_kept(place: Place, value: str) -> None:
+    call = place.runs.GetRun(pb.GetRunRequest(id="r-1"), metadata=(("authorization", value),))
+    assert await code(call) is grpc.StatusCode.UNAUTHENTICATED
+    assert value[7:] not in repr(place.log) or not value[7:]
+    assert not place.told()
+
+
+async def test_a_flood_of_headers_is_refused(place: Place) -> None:
+    many = (("authorization", f"Bearer {TOKENS['ops']}"),) * 100
+    found = await code(place.runs.GetRun(pb.GetRunRequest(id="r-1"), metadata=many))
+    assert found in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.RESOURCE_EXHAUSTED}
+    assert (await place.runs.ListRuns(pb.ListRunsRequest(), metadata=by("ops"))).runs == []
+
+
+async def test_no_token_is_in_any_log_line(place: Place) -> None:
+    for name in TOKENS:
+        await made(place, name, "x") if name in {"acme", "umbra"} else None
+        with pytest.raises(grpc.aio.AioRpcError):
+            await place.runs.GetRun(pb.GetRunRequest(id="r-none"), metadata=by(name))
+    assert place.log
+    assert not any(token[4:] in repr(place.log) for token in TOKENS.values())
