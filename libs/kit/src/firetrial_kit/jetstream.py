@@ -56,8 +56,9 @@ async def connect(
 ) -> Client:
     """A connection that comes back by itself. Raises UNAVAILABLE, or PRECONDITION for a server too old.
 
-    `ca` is a PEM file of who signed the server's certificate, where the machine's own authorities did not.
-    With a user, answers come to inboxes below `_INBOX_<user>`, which a server can keep from all others.
+    `url` may be several with commas between, of one cluster. `ca` is a PEM file of who signed the server's
+    certificate, where the machine's own authorities did not. With a user, answers come to inboxes below
+    `_INBOX_<user>`, which a server can keep from all others.
     """
     log = structlog.get_logger().bind(service=name)
 
@@ -79,12 +80,12 @@ async def connect(
     if user:
         options |= {"user": user, "password": password, "inbox_prefix": f"_INBOX_{user}"}
     if ca:
-        options["tls"] = ssl.create_default_context(cafile=str(ca))
+        options["tls"] = authorities(ca)
     try:
         # The client itself would try for ever, and a service that waits looks like one that works.
         async with asyncio.timeout(_START):
             client = await nats.connect(
-                url,
+                url.split(","),
                 name=name,
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=0.25,
@@ -105,6 +106,11 @@ async def connect(
             f"the NATS server at {url} is {client.connected_server_version}; 2.10 or newer is needed",
         )
     return client
+
+
+def authorities(ca: Path) -> ssl.SSLContext:
+    """Trust in servers whose certificates were signed by one of the file, and in no others."""
+    return ssl.create_default_context(cafile=str(ca))
 
 
 def said(error: Exception) -> str:
