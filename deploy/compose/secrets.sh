@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes what an installation keeps secret, and the authority that its parts know each other by:
 #   secrets.sh FOLDER [HOST…]     HOST: names and addresses by which clients reach the endpoint
-# Needs openssl alone. What is there is kept, but for certificates that end within 30 days: those are made anew.
+# Needs openssl alone. What is there is kept, but for certificates that end within 30 days or are for other names.
 # Each part has a folder of its own, and is shown no other. Everything is 0600; where root runs this, it is given
 # to the user that reads it (10001, and OWNER for what clients are given).
 set -eu
@@ -19,6 +19,11 @@ secret() { # FILE: 32 random bytes, in letters and digits
 
 ends_soon() { ! openssl x509 -checkend 2592000 -noout -in "$1" >/dev/null 2>&1; }
 
+is_for() { # FILE SUBJECT ALTERNATIVE NAMES
+  told=$(openssl x509 -noout -ext subjectAltName -in "$1" 2>/dev/null | tail -n 1)
+  [ "$(echo "$told" | sed 's/IP Address/IP/g' | tr -d ' ')" = "$2" ]
+}
+
 authority() {
   ends_soon authority/ca.pem || return 0
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -keyout authority/ca.key \
@@ -30,7 +35,7 @@ authority() {
 certificate() { # FILE without its ending, COMMON NAME, USES, SUBJECT ALTERNATIVE NAMES
   mkdir -p "$(dirname "$1")"
   cp authority/ca.pem "$(dirname "$1")/ca.pem"
-  ends_soon "$1.pem" || return 0
+  ends_soon "$1.pem" || ! is_for "$1.pem" "$4" || return 0
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -subj "/CN=$2" \
     -addext "subjectAltName=$4" -addext "extendedKeyUsage=$3" -addext "keyUsage=critical,digitalSignature" \
     -out request.pem 2>/dev/null
@@ -43,15 +48,16 @@ certificate() { # FILE without its ending, COMMON NAME, USES, SUBJECT ALTERNATIV
 names() { # NAME…: as subject alternative names; what looks like an address is one
   for name; do
     case $name in
-      *:* | *[0-9].[0-9]*) printf ',IP:%s' "$name" ;;
-      *) printf ',DNS:%s' "$name" ;;
+      *:*) printf ',IP:%s' "$name" ;;
+      *[!0-9.]*) printf ',DNS:%s' "$name" ;;
+      *) printf ',IP:%s' "$name" ;;
     esac
   done | cut -c2-
 }
 
 authority
 for service in $services; do
-  certificate "$service/tls" "$service" serverAuth,clientAuth "$(names "$service")"
+  certificate "$service/tls" "$service" serverAuth,clientAuth "$(names "$service" localhost)"
   secret "$service/nats-password"
   secret "$service/s3-secret-key"
 done
