@@ -52,8 +52,8 @@ class ConsumerFigures:
 class WorkFigures:
     """Work of one `kind` for a `pool` that has some, or somebody to take it.
 
-    What was never given to anyone, the seconds that the oldest of it has waited, and what was given to someone
-    and is not settled.
+    What was never given to anyone, the seconds that the oldest of it has waited, and what was given to
+    someone and is not settled.
     """
 
     kind: str

@@ -37,22 +37,30 @@ class ModelMetrics:
         told = "Looks for answers that were paid for before: hit, or miss."
         self._lookups = counter("cache_lookups", told, "service", "result")
         told = "Requests that were not made, for want of room in a budget."
-        self.refusals = counter("budget_refusals", told, "service", "scope")
+        self._refusals = counter("budget_refusals", told, "service", "scope")
 
     def observer(
-        self, service: str, prices: Mapping[str, Price], *, budget: str = ""
+        self, service: str, prices: Mapping[str, Price], budget: str = "experiment"
     ) -> Callable[[Call], None]:
-        """What a client tells its requests; `budget` is what a service's caps are of."""
-        if budget:
-            self.refusals.labels(service, budget)
+        """What a client tells its requests; `budget` is whose the service's caps are."""
+        over_budget = self.over_budget(service, budget)
 
         def observe(call: Call) -> None:
             if call.refused:
-                self.refusals.labels(service, budget).inc()
+                over_budget(budget)
             else:
                 self._count(service, call, prices.get(call.model))
 
         return observe
+
+    def over_budget(self, service: str, *budgets: str) -> Callable[[str], None]:
+        """What is told whose budget had no room for a request: one of these."""
+        counts = {budget: self._refusals.labels(service, budget) for budget in budgets}
+
+        def refused(budget: str) -> None:
+            counts[budget].inc()
+
+        return refused
 
     def lookups(self, service: str) -> Callable[[int, int], None]:
         """What a cache tells of a look: how many answers it had, and how many it had not."""

@@ -36,7 +36,7 @@ def models(
     """The client of a model by name, and its judge: None where no endpoint is configured."""
     endpoint = settings.endpoint if settings.model_url else None
     counts, prices = parts.metrics.models, settings.price_table()
-    client = clients(endpoint, parts.stack, counts.observer(parts.service, prices, budget="experiment"))
+    client = clients(endpoint, parts.stack, counts.observer(parts.service, prices))
     if settings.cache_dir:
         parts.metrics.disks.watch(parts.service, "cache", settings.cache_dir)
     cache = Tiers(*_tiers(settings, parts.objects))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
@@ -18,17 +20,24 @@ from firetrial_runner.egress.policy import Most
 from firetrial_runner.egress.ways import Ways
 from firetrial_runner.flood import Flow, open_files
 from firetrial_runner.gateway.doors import Doors
+from firetrial_runner.gateway.faults import EXPERIMENT, RUN
 from firetrial_runner.gateway.gateway import FLOW
 from firetrial_runner.gpus.claims import Claims
 from firetrial_runner.gpus.gpus import Gpus, See
+from firetrial_runner.gpus.lent import LentGpus
 from firetrial_runner.gpus.nvml import Nvml
 from firetrial_runner.metrics import EgressMetrics
 from firetrial_runner.needs import Needs
+from firetrial_runner.pilots.stay import Stay
 from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.records import Books
 from firetrial_runner.sandbox import Sandbox, named
+from firetrial_runner.sandbox.jobs.settings import JobSettings
 from firetrial_runner.sandbox.absent import AbsentSandbox
+
+if TYPE_CHECKING:
+    from firetrial_kit.service import Parts
 
 _OWN_FILES = 256
 """Open files that are for the runner itself."""
@@ -36,15 +45,16 @@ _LEAST = 16
 """Connections that a run may have to its gateway, however few open files there are."""
 
 
-class RunnerSettings(Settings):
+class RunnerSettings(JobSettings):
     # The pool whose runs this runner takes, and how many at a time. One that takes none, and no tests, needs
     # no sandbox: it answers calls and follows events while others come and go, and speaks for none.
     pool: str = Field(default="default", pattern=r"^[a-z0-9-]{1,32}$")
     slots: int = Field(default=2, ge=0, le=256)
     # Workspaces of runs; each goes when its run is over.
     work_dir: Path = Path(".firetrial/work")
-    # "auto" is bubblewrap where it works, else Docker. "host" is no sandbox and needs unsafe_host too.
-    sandbox: Literal["auto", "bubblewrap", "docker", "apptainer", "host"] = "auto"
+    # "auto" is bubblewrap where it works, else Docker; "job" is a job of a scheduler. "host" is no sandbox and
+    # needs unsafe_host too.
+    sandbox: Literal["auto", "bubblewrap", "docker", "apptainer", "job", "host"] = "auto"
     unsafe_host: bool = False
     docker_host: str = "unix:///var/run/docker.sock"
     # What agents run in under Docker; never pulled.
@@ -68,6 +78,10 @@ class RunnerSettings(Settings):
     network: str = "none"
     # Bytes that a run may send and receive there.
     network_bytes: int = Field(default=BYTES, gt=0)
+    # Seconds without work after which the runner ends, and those that it has in all, from its start: for one
+    # that is a scheduler's job (docs/integrate/schedulers.md). 0: it stays.
+    idle: float = Field(default=0, ge=0)
+    wall_time: float = Field(default=0, ge=0)
     # GPUs that runs may be given: all, none, or indices and UUIDs with commas between. Unset: those that
     # CUDA_VISIBLE_DEVICES names, as a scheduler does, or all.
     gpus: str = ""
@@ -95,6 +109,8 @@ class RunnerSettings(Settings):
 
     async def open_sandbox(self) -> Sandbox:
         """What runs are kept in. Raises SandboxError."""
+        if self.sandbox == "job":
+            return await self.open_jobs(self.work_dir.absolute(), self.apptainer_image)
         if not self.takes:
             return AbsentSandbox()
         return await named(
@@ -106,8 +122,16 @@ class RunnerSettings(Settings):
         )
 
     def open_gpus(self, environ: Mapping[str, str], presence: Presence, see: See) -> Gpus:
-        """The GPUs of this machine that runs may be given. See `Gpus`."""
-        return Gpus(Nvml(), Claims(self.work_dir / "gpus", presence), self.wanted_gpus(environ), see)
+        """The GPUs that runs may be given: of this machine, or of the scheduler. See `Gpus`."""
+        claims = Claims(self.work_dir / "gpus", presence)
+        if self.sandbox == "job":
+            return LentGpus(claims, self.job_gpus)
+        return Gpus(Nvml(), claims, self.wanted_gpus(environ), see)
+
+    def stay(self, parts: Parts) -> Stay:
+        """How long this runner stays."""
+        drain_s, default_s = parts.settings.drain, self.default().wall_s
+        return Stay(parts.clock, parts.log, self.idle, self.wall_time, drain_s, default_s)
 
     def wanted_gpus(self, environ: Mapping[str, str]) -> str | None:
         """Which of them. See `visible`."""
@@ -117,6 +141,14 @@ class RunnerSettings(Settings):
         """Of one run's connections to the gateway, so that all runs together find open files for them."""
         share = (open_files() - _OWN_FILES) // max(1, self.slots) - 2 * egress.FLOW.at_once
         return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share)))
+
+    def open_doors(self, parts: Parts, books: Books) -> AbstractAsyncContextManager[Doors | None]:
+        """The way to the model gateway of the settings; None where they name none. Raises SettingsError."""
+        over_budget = parts.metrics.models.over_budget(parts.service, RUN, EXPERIMENT)
+        environ, clock, registry = parts.environ, parts.clock, parts.registry
+        return Doors.by(
+            self.gateway, environ, books, clock, registry, flow=self.flow(), over_budget=over_budget
+        )
 
     def needs(
         self, sandbox: Sandbox, doors: Doors | None, books: Books, gpus: Gpus, metrics: EgressMetrics

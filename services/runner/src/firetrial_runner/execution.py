@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from firetrial_kit import trace
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.objects import ObjectRef, Objects, verified
@@ -65,6 +66,7 @@ class _Attempt:
         self.special.clock.run = process
         if self.door is not None:
             self.door.session.run_clock = process
+            self.door.session.traceparent = trace.current()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +120,28 @@ class Execution:
                         watch,
                         door,
                         partial(self._put_of, run.id),
+                        self.metrics.kinds.stepped,
                     ),
                 ) as special,
             ):
                 attempt = _Attempt(run, agent, task, place, recorder, watch, door, egress, special)
-                end = await self._execute(attempt, grip.cancelled)
-            if door is not None:
-                await _tell_of_models(door.session, recorder, end.usage.wall_s)
-            await recorder.end_output()
-            said, why_not = read.found() or special.conclusion(), read.why_none()
-            left = await in_thread(lambda go_on: workspace.collect(place, said, why_not, go_on))
-            await recorder.event(_told(left), end.usage.wall_s)
-            await recorder.close()
-            if task.follow_up is not None:
-                log = keys.of_run(run.id, "trajectory/")
-                told = await asyncio.to_thread(follow_up.manifest, left.tar, log)
-                await self._put_of(run.id, follow_up.MANIFEST, told, "application/json")
-            kept = await self._keep(run, end, left, recorder, door)
-            return replace(kept, contacts=egress.contacts, cut_off=egress.down) if egress else kept
+                with trace.span("run agent", attributes=self._about(run)) as span:
+                    end = await self._execute(attempt, grip.cancelled)
+                    span.note({"firetrial.termination": str(end.termination)})
+            with self.metrics.storing(), trace.span("store what is left"):
+                if door is not None:
+                    await _tell_of_models(door.session, recorder, end.usage.wall_s)
+                await recorder.end_output()
+                said, why_not = read.found() or special.conclusion(), read.why_none()
+                left = await in_thread(lambda go_on: workspace.collect(place, said, why_not, go_on))
+                await recorder.event(_told(left), end.usage.wall_s)
+                await recorder.close()
+                if task.follow_up is not None:
+                    log = keys.of_run(run.id, "trajectory/")
+                    told = await asyncio.to_thread(follow_up.manifest, left.tar, log)
+                    await self._put_of(run.id, follow_up.MANIFEST, told, "application/json")
+                kept = await self._keep(run, end, left, recorder, door)
+                return replace(kept, contacts=egress.contacts, cut_off=egress.down) if egress else kept
         finally:
             await asyncio.shield(asyncio.to_thread(workspace.remove, folder))
 
@@ -253,6 +259,15 @@ class Execution:
     async def _start(self, spec: SandboxSpec) -> Process:
         with self.metrics.sandbox.starting(self.sandbox.name):
             return await self.sandbox.start(spec)
+
+    def _about(self, run: Run) -> dict[str, trace.Value]:
+        """What a span says of a run."""
+        return {
+            "firetrial.run_id": run.id,
+            "firetrial.task_id": run.task_id,
+            "firetrial.agent_id": run.agent_id,
+            "firetrial.sandbox": self.sandbox.name,
+        }
 
     def _masker(self) -> Masker:
         return self.needs.doors.masker if self.needs.doors else Masker()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from firetrial.runner.v1.runner_service_pb2_grpc import add_RunnerServiceServicer_to_server as add
-from firetrial_kit import service
+from firetrial_kit import attendance, service
 from firetrial_runner.agents import Agents
 from firetrial_runner.announce import SERVICE, Announcer
 from firetrial_runner.config import RunnerSettings
@@ -13,7 +13,6 @@ from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.execution import Execution
 from firetrial_runner.experiments import Experiments
 from firetrial_runner.files import Files
-from firetrial_runner.gateway.doors import Doors
 from firetrial_runner.handlers import Handlers
 from firetrial_runner.importing.intake import Intake
 from firetrial_runner.kinds.sealed_wire import sealed_tests
@@ -29,30 +28,31 @@ async def build(parts: service.Parts) -> service.Service:
     sandbox = await settings.open_sandbox()
     parts.stack.push_async_callback(sandbox.aclose)
     books, clock, objects, log = Books(parts.state), parts.clock, parts.objects, parts.log
-    metrics = RunnerMetrics(parts.registry, settings.pool, settings.slots)
+    metrics, stay = RunnerMetrics(parts.registry, settings.pool, settings.slots), settings.stay(parts)
     work_dir, announce = settings.work_dir.absolute(), Announcer(parts.bus, clock)
     presence = Presence(work_dir)
     parts.stack.callback(presence.leave)
     gpus = settings.open_gpus(parts.environ, presence, metrics.gpus.see)
     log.info("machine", gpus=gpus.told, sandbox=sandbox.name, **sandbox.enforcement())
-    lease, ttl_s, default = presence.lease, parts.settings.ack_wait, settings.default()
-    opening = Doors.by(settings.gateway, parts.environ, books, clock, parts.registry, flow=settings.flow())
-    doors = await parts.stack.enter_async_context(opening)
+    lease, ttl, default = presence.lease, parts.settings.ack_wait, settings.default()
+    parts.metrics.disks.watch(SERVICE, "work", work_dir)
+    doors = await parts.stack.enter_async_context(settings.open_doors(parts, books))
     needs = settings.needs(sandbox, doors, books, gpus, metrics.egress)
     execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, default, needs, metrics)
-    dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl_s, execution.run, gpus)
+    dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl, execution.run, gpus, stay)
     experiments = Experiments(books, objects, announce, dispatch, clock, settings.most(), needs)
     agents, files = Agents(books.agents, objects, clock), Files(books, objects)
     intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
     servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)
     reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
     handlers = Handlers(books=books, dispatch=dispatch, experiments=experiments, announce=announce, log=log)
-    tests = sealed_tests(execution, books, parts.bus, ttl_s, log)
+    present = attendance.of(parts, settings.pool, settings.slots, metrics.running)
+    tests = sealed_tests(execution, dispatch, parts.bus)
     return service.Service(
         SERVICE,
         lambda server: server.add("firetrial.runner.v1.RunnerService", add, servicer),
         [*handlers.consumers(settings.pool, settings.slots), *tests.consumers(settings.pool, settings.tests)],
-        [reaper.run, gpus.watch],
+        [reaper.run, gpus.watch, stay.watch, present.run],
     )
 
 

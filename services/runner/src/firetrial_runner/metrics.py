@@ -1,14 +1,17 @@
-"""What the runner counts. README.md has the table of all of it; no label grows with runs, hosts or agents."""
+"""What the runner counts. docs/metrics.md has the table of all of it; no label grows with runs or hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter as Counts
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from firetrial_kit.labels import Bounded
+from firetrial_runner.census import Census
 from firetrial_runner.egress.contacts import Visit
 from firetrial_runner.gateway.exchange import Exchange
 from firetrial_runner.gpus.device import GIB, Gpu
@@ -19,7 +22,9 @@ from firetrial_runner.trajectory import Step
 
 _CALL_SECONDS = (0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _SECONDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
+_STORE_SECONDS = (0.05, 0.25, 1, 2.5, 10, 30, 120, 600)
 _START_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60)
+_KIND_SECONDS = (0.5, 2, 5, 15, 60, 300, 900, 3600, 4 * 3600)
 _SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1)
 _GPU_BYTES = tuple(size * GIB for size in (1, 4, 8, 16, 24, 40, 80, 160, 320, 640))
 
@@ -51,23 +56,40 @@ class RunnerMetrics:
         self._runs = make.counter("runs_total", told, "pool", "outcome")
         told = "Wall time of agents' processes."
         self._seconds = make.histogram("run_seconds", told, "pool", buckets=_SECONDS)
+        told = "From the end of an agent's process to all that it left being stored."
+        self._storing = make.histogram("run_store_seconds", told, "pool", buckets=_STORE_SECONDS)
         told = "From a run's request to its start."
         self._wait = make.histogram("run_queue_seconds", told, "pool", buckets=_SECONDS)
         self._slots = make.gauge("runner_slots", "Runs at a time.", "pool")
         self._busy = make.gauge("runner_slots_busy", "Runs now.", "pool")
         told = "Things removed that dead runners left, by kind: process, container, cgroup, folder."
         self._reaped = make.counter("runner_reaped_total", told, "kind")
+        self.census, self.kinds = CensusMetrics(registry), KindMetrics(registry)
         self.sandbox, self.trajectories = SandboxMetrics(registry), TrajectoryMetrics(registry)
         self.egress, self.gpus = EgressMetrics(registry), GpuMetrics(registry, pool)
-        self._slots.labels(pool).set(slots)
-        self._busy.labels(pool).set(0)
+        if slots:  # one without is none of the pool's runners
+            self._slots.labels(pool).set(slots)
+            self._busy.labels(pool).set(0)
+        self._running = 0
 
     @contextmanager
     def busy(self, run: Run, now: datetime) -> Iterator[None]:
         """A slot is taken while inside."""
         self._wait.labels(self._pool).observe(max(0.0, (now - run.queued_at).total_seconds()))
-        with self._busy.labels(self._pool).track_inprogress():
-            yield
+        self._running += 1
+        try:
+            with self._busy.labels(self._pool).track_inprogress():
+                yield
+        finally:
+            self._running -= 1
+
+    def running(self) -> int:
+        """Slots that are taken now."""
+        return self._running
+
+    def storing(self) -> AbstractContextManager[object]:
+        """What an agent left is being stored while inside."""
+        return self._storing.labels(self._pool).time()
 
     def over(self, run: Run) -> None:
         """An agent's part is over."""
@@ -77,9 +99,71 @@ class RunnerMetrics:
         if run.usage and run.usage.wall_s is not None:
             self._seconds.labels(run.pool).observe(run.usage.wall_s)
 
+    def sandboxes(self, sandbox: str, *, alive: int, leaked: int) -> None:
+        """How many there are on this machine, of this runner and of dead ones."""
+        self.census.sandboxes(self._pool, sandbox, alive=alive, leaked=leaked)
+
     def reaped(self, what: str) -> None:
         """Something was removed: its kind, and perhaps its name."""
         self._reaped.labels(what.partition(" ")[0]).inc()
+
+
+class CensusMetrics:
+    """All runs that have not ended, as every runner sees them once a minute, and this one's sandboxes."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        make = _Make(registry, "firetrial_")
+        self._pools = Bounded()
+        told = "Runs that have not ended, by state: queued, running, or concluded (the judge decides)."
+        self._runs = make.gauge("runs", told, "pool", "state")
+        told = "What experiments with a cap and with runs that have not ended may cost together."
+        self._budget = make.gauge("experiment_budget_usd", told)
+        self._spent = make.gauge("experiment_spent_usd", "What they have cost.")
+        told = "Sandboxes of this runner, at its last look."
+        self._alive = make.gauge("sandboxes_alive", told, "pool", "sandbox")
+        told = "Sandboxes of dead runners of this machine that the last look could not remove."
+        self._leaked = make.gauge("sandboxes_leaked", told, "pool", "sandbox")
+
+    def see(self, found: Census) -> None:
+        """Tell what was counted."""
+        shown: Counts[tuple[str, str]] = Counts()
+        for (pool, state), count in found.runs.items():
+            shown[self._pools.of(pool)[0], state] += count
+        self._runs.clear()
+        for labels, count in shown.items():
+            self._runs.labels(*labels).set(count)
+        self._budget.set(found.budget_usd)
+        self._spent.set(found.spent_usd)
+
+    def sandboxes(self, pool: str, sandbox: str, *, alive: int, leaked: int) -> None:
+        """Tell how many there are."""
+        self._alive.labels(pool, sandbox).set(alive)
+        self._leaked.labels(pool, sandbox).set(leaked)
+
+
+class KindMetrics:
+    """Steps of repository runs, and sealed tests."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        make = _Make(registry, "firetrial_")
+        told = "Steps of repository runs by state: valid, failed, void, or lost by our own fault."
+        self._steps = make.counter("repository_steps_total", told, "state")
+        told = "Time of one step, from its hand-in to its answer."
+        self._step = make.histogram("repository_step_seconds", told, buckets=_KIND_SECONDS)
+        told = "Sealed tests that are over, by result: measured, failed, infra_failed."
+        self._tests = make.counter("sealed_tests_total", told, "result")
+        told = "Time of one sealed test."
+        self._test = make.histogram("sealed_test_seconds", told, buckets=_KIND_SECONDS)
+
+    def stepped(self, state: str, seconds: float) -> None:
+        self._steps.labels(state).inc()
+        self._step.observe(seconds)
+
+    def tested(self, result: str, seconds: float | None) -> None:
+        """A test has ended; seconds are None for one that was not run."""
+        self._tests.labels(result).inc()
+        if seconds is not None:
+            self._test.observe(seconds)
 
 
 class SandboxMetrics:
@@ -147,9 +231,13 @@ class GatewayMetrics:
     """Exchanges with models, by upstream, by the entry of its list that allows the model, and by endpoint.
 
     The endpoint is what a call is for: chat/completions, responses, messages, embeddings, count_tokens.
+    `over_budget` is told whose budget had no room for a call.
     """
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, registry: CollectorRegistry, over_budget: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.over_budget = over_budget
         make = _Make(registry, "firetrial_gateway_")
         by = ("upstream", "model", "endpoint")
         self._requests = make.counter(

@@ -10,12 +10,14 @@ import structlog
 
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
-from firetrial_runner import workspace
+from firetrial_runner import census, workspace
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.records import Books
+from firetrial_runner.run import RunState
 from firetrial_runner.sandbox.port import Sandbox
+from firetrial_runner.wire import cost_cap
 
 _EVERY_S, _AGAIN_S = 60.0, 5.0
 """Seconds between sweeps, and after one that was broken off."""
@@ -33,7 +35,7 @@ class Reaper:
     clock: Clock
     metrics: RunnerMetrics
     log: structlog.typing.FilteringBoundLogger
-    # Runs that need no further look: what is over stays over.
+    # Runs that need no further look: what has ended stays so.
     _over: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
@@ -55,6 +57,7 @@ class Reaper:
         for item in await self.sandbox.reap(dead):
             self.metrics.reaped(item.what)
             self.log.warning("reaped", run=item.run_key, what=item.what)
+        await self._count_sandboxes(dead)
         for lease in dead:
             await asyncio.to_thread(self._remove_folders, lease)
         await self._end_runs(dead)
@@ -67,14 +70,25 @@ class Reaper:
             workspace.remove(folder)
             self.metrics.reaped("folder")
 
+    async def _count_sandboxes(self, dead: set[str]) -> None:
+        """By the runs that they are for: one may be several processes."""
+        found = {(item.lease, item.run_key) for item in await self.sandbox.leftovers()}
+        self.metrics.sandboxes(
+            self.sandbox.name,
+            alive=sum(lease == self.presence.lease for lease, _ in found),
+            leaked=sum(lease in dead for lease, _ in found),
+        )
+
     async def _end_runs(self, dead: set[str]) -> None:
         ids = [id_ for id_ in await self.books.runs.ids() if id_ not in self._over]
-        for run in [record.run for record in await self.books.find_runs(ids)]:
-            if run.is_over:
-                self._over.add(run.id)
-            elif run.lease is None:
+        records = await self.books.find_runs(ids)
+        self._over.update(record.run.id for record in records if record.run.state is RunState.ENDED)
+        going_on = [record for record in records if record.run.state is not RunState.ENDED]
+        self.metrics.census.see(await census.take(self.books, going_on, cost_cap))
+        for run in [record.run for record in going_on]:
+            if run.is_over or run.lease is None:
                 continue
-            elif run.lease.holder in dead:
+            if run.lease.holder in dead:
                 await self.dispatch.recover(run.id, "its runner died", dead=run.lease.holder)
             elif (self.clock.now() - run.lease.expires_at).total_seconds() > _GRACE_S:
                 await self.dispatch.recover(run.id, "its runner is gone")

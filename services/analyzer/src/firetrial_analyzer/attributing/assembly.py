@@ -21,7 +21,7 @@ def attributor(settings: AnalyzerSettings, parts: Parts) -> tuple[Attributor | N
 
     price = settings.price()
     counts = parts.metrics.models
-    observe = counts.observer(parts.service, settings.price_table(), budget="experiment")
+    observe = counts.observer(parts.service, settings.price_table())
     client = ModelClient(settings.endpoint(), observe=observe)
     parts.stack.push_async_callback(client.aclose)
     size = Size(settings.model_part_characters, settings.model_parts)

@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx
 
+from firetrial_kit import trace
+from firetrial_kit.labels import clean
 from firetrial_runner.gateway import ask as asking
 from firetrial_runner.gateway.answer import Answer, Send
 from firetrial_runner.gateway.ask import Ask, InHand, Receive
@@ -47,7 +49,11 @@ class Calls:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         exchange = Exchange(self.endpoint.path[1:])
         in_hand = InHand(self.session.room)
-        with self.session.calling():
+        with (
+            self.session.calling(),
+            trace.bound(self.session.traceparent),
+            trace.span(self.endpoint.path[1:], trace.Kind.CLIENT) as span,
+        ):
             try:
                 await self._take(headers, exchange, in_hand, receive, send)
             except Refusal as refusal:
@@ -59,6 +65,7 @@ class Calls:
                 raise
             finally:
                 await in_hand.become(0)
+                _note(span, exchange)
                 await asyncio.shield(self.session.tell(exchange))
 
     async def _take(
@@ -130,9 +137,31 @@ class Calls:
         exchange.status = refusal.kind.status(self.endpoint.dialect)
         exchange.refused = refusal.message
         self.shared.metrics.refused(refusal.kind.name.lower())
+        if refusal.kind is Kind.BUDGET:
+            self.shared.metrics.over_budget(refusal.budget)
         self.session.refused(exchange.model, refusal)
         body = refusal.kind.body(self.endpoint.dialect, refusal.message)
         await respond(send, exchange.status, body)
+
+
+def _note(span: trace.Span, exchange: Exchange) -> None:
+    """What a call came to, in OpenTelemetry's words for models: no word of the request or its answer."""
+    told: dict[str, trace.Value] = {
+        "gen_ai.operation.name": "embeddings" if exchange.endpoint == "embeddings" else "chat",
+        "gen_ai.request.model": clean(exchange.model),
+        "gen_ai.provider.name": exchange.upstream,
+        "http.response.status_code": exchange.status,
+        "firetrial.attempts": exchange.attempts,
+        "firetrial.waited_s": exchange.waited_s,
+    }
+    if exchange.tokens is not None:
+        told["gen_ai.usage.input_tokens"] = exchange.tokens.prompt
+        told["gen_ai.usage.output_tokens"] = exchange.tokens.completion
+    if exchange.cost_usd is not None:
+        told["firetrial.cost_usd"] = exchange.cost_usd
+    span.note(told)
+    if exchange.refused or exchange.fault or exchange.status >= 400:
+        span.fail("refused" if exchange.refused else "broke_off" if exchange.fault else str(exchange.status))
 
 
 async def respond(send: Send, status: int, body: bytes) -> None:

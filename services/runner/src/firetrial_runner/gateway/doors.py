@@ -45,10 +45,11 @@ class Doors:
         registry: CollectorRegistry,
         *,
         flow: Flow = FLOW,
+        over_budget: Callable[[str], None] = lambda _: None,
     ) -> AsyncIterator[Doors | None]:
         """By the settings in `path`, whose keys stay out of the logs; None where there are none.
 
-        Raises SettingsError.
+        `over_budget` is told whose budget had no room for a call. Raises SettingsError.
         """
         if path is None:
             yield None
@@ -57,9 +58,8 @@ class Doors:
         upstreams = settings.opened(environ)
         logs.hide(*(upstream.key for upstream in upstreams))
         masker = Masker(upstream.key for upstream in upstreams)
-        shared = Shared(
-            {upstream.name: Line(upstream) for upstream in upstreams}, masker, GatewayMetrics(registry)
-        )
+        metrics = GatewayMetrics(registry, over_budget)
+        shared = Shared({upstream.name: Line(upstream) for upstream in upstreams}, masker, metrics)
         prices = Prices(settings.prices_by_model())
         gateway = Gateway(shared, prices, refuse_unpriced=settings.refuse_unpriced, flow=flow)
         try:

@@ -7,6 +7,9 @@ from enum import Enum
 
 from firetrial_runner.gateway.upstream import Dialect
 
+RUN, EXPERIMENT = "run", "experiment"
+"""Whose a budget is."""
+
 
 class Kind(Enum):
     """(status, OpenAI's type, OpenAI's code), (status, Anthropic's type)."""
@@ -34,8 +37,8 @@ class Kind(Enum):
 
 
 class Refusal(Exception):  # noqa: N818 -- an answer, not an error
-    """A call that is not passed on, and why."""
+    """A call that is not passed on, and why. `budget` is whose has no room for it, where that is why."""
 
-    def __init__(self, kind: Kind, message: str) -> None:
+    def __init__(self, kind: Kind, message: str, budget: str = RUN) -> None:
         super().__init__(message)
-        self.kind, self.message = kind, message
+        self.kind, self.message, self.budget = kind, message, budget

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
+from firetrial_kit import trace
 from firetrial_kit.pace import Pace, Turn
 from firetrial_runner.gateway.upstream import Dialect, Upstream
 
@@ -164,6 +165,8 @@ class Line:
             headers = {"anthropic-version": "2023-06-01", **headers, "x-api-key": self.upstream.key}
         elif self.upstream.key:
             headers["authorization"] = f"Bearer {self.upstream.key}"
+        if self.upstream.trace:
+            headers["traceparent"] = trace.current()
         extensions = {"timeout": self._timeouts}
         return httpx.Request("POST", self._urls[path], headers=headers, content=body, extensions=extensions)
 

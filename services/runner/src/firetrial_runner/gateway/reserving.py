@@ -9,7 +9,7 @@ from firetrial_runner.gateway.account import Purse
 from firetrial_runner.gateway.ask import Ask
 from firetrial_runner.gateway.budget import Budget, Hold, OverBudgetError
 from firetrial_runner.gateway.exchange import Tokens
-from firetrial_runner.gateway.faults import Kind, Refusal
+from firetrial_runner.gateway.faults import EXPERIMENT, Kind, Refusal
 from firetrial_runner.gateway.prices import Prices
 
 _WRITTEN = 32_768
@@ -107,7 +107,7 @@ class Reserving:
         try:
             held, usd = await self.purse.reserve(self._usd(ask, least), self._usd(ask, room))
         except OverBudgetError as error:
-            raise Refusal(Kind.BUDGET, str(error)) from error
+            raise Refusal(Kind.BUDGET, str(error), EXPERIMENT) from error
         if per_token > 0:
             room = min(room, max(least, int((usd - self._usd(ask, 0)) / per_token / ask.choices)))
         return room, held

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
+from firetrial_kit import trace
 from firetrial_runner.flood import Room, Turnstile
 from firetrial_runner.gateway.exchange import Exchange, Tokens
 from firetrial_runner.gateway.faults import Kind, Refusal
@@ -42,7 +43,10 @@ def always() -> bool:
 
 
 class Session:
-    """`record` keeps a step: in one line, and in full. `holds` tells whether the runner still has the run."""
+    """`record` keeps a step: in one line, and in full. `holds` tells whether the runner still has the run.
+
+    `traceparent` is what calls are children of; no agent is told it.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Session:
         self.turnstile, self.room = turnstile, Room(ROOM)
         self.holds = holds
         self.run_clock: RunClock | None = None
+        self.traceparent = trace.current()
         self._record, self._clock = record, clock
         self._calls: set[asyncio.Task[object]] = set()
         self._open = True

@@ -47,6 +47,7 @@ class UpstreamSetting(_Part):
     patience_s: float = Field(default=600, ge=0, le=86400)
     read_timeout_s: float = Field(default=600, gt=0, le=86400)
     limit_field: str = "max_completion_tokens"
+    trace: bool = False
 
 
 class GatewaySettings(_Part):

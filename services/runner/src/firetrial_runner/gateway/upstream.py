@@ -28,7 +28,8 @@ class Upstream:
 
     models: names, or beginnings of names followed by "*". provider: whose prices hold, by its name in
     genai-prices; empty: the one whose address `url` is. patience_s: how long one call may wait in all for
-    an upstream that is busy or broken. limit_field: how a chat completion's length is limited.
+    an upstream that is busy or broken. limit_field: how a chat completion's length is limited. trace: whether
+    it is told the trace that a call belongs to.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Upstream:
     patience_s: float = 600.0
     read_timeout_s: float = 600.0
     limit_field: str = "max_completion_tokens"
+    trace: bool = False
 
     def entry(self, model: str) -> str:
         """The entry of its list that the model is allowed by; "" where it is not."""

@@ -76,7 +76,10 @@ class Special:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a run is made in. `put` stores an object of it, `place` is where its validations are run."""
+    """What a run is made in. `put` stores an object of it, `place` is where its validations are run.
+
+    `stepped` is told the state of each step, and the seconds that it took.
+    """
 
     run_id: str
     workspace: Workspace
@@ -85,6 +88,7 @@ class Around:
     watch: Watch
     door: Door | None
     put: Put
+    stepped: Callable[[str, float], None]
 
 
 async def prepare(repository: Repository, workspace: Workspace, fetch: Fetch) -> Workspace:
@@ -163,7 +167,7 @@ def _steps(repository: Repository, pinned: Pinned, around: Around, clock: _Clock
         around.run_id,
         Validator(repository, pinned, around.place, clock.stopped),
         around.workspace.files / REPO,
-        Keeping(keep_text, keep_steps, tell),
+        Keeping(keep_text, keep_steps, tell, around.stepped),
         tokens=tokens,
         offset=around.watch.offset,
     )

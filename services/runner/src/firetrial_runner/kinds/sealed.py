@@ -41,6 +41,11 @@ class TrialEnd:
     findings: tuple[str, ...] = ()
     infra_failure: str = ""
 
+    @property
+    def result(self) -> str:
+        """In a word: infra_failed; else measured, or failed where it left no results."""
+        return "infra_failed" if self.infra_failure else "measured" if self.results else "failed"
+
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:

@@ -16,12 +16,12 @@ from firetrial_kit.references import ref_to_domain, ref_to_wire
 from firetrial_runner.allowance import MOST
 from firetrial_runner.announce import SERVICE
 from firetrial_runner.archive import is_plain
+from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.execution import Execution
 from firetrial_runner.experiment import is_id
 from firetrial_runner.kinds.repository_wire import exit_to_wire
 from firetrial_runner.kinds.sealed import TrialEnd, Wanted
 from firetrial_runner.kinds.trials import Trials
-from firetrial_runner.records import Books
 from firetrial_runner.wire import limits_to_domain
 
 _COMES = 4
@@ -77,23 +77,23 @@ class SealedTests:
         await self._bus.publish(replace(work, message_id=f"{work.message_id}:{now}"))
 
 
-def sealed_tests(
-    execution: Execution, books: Books, bus: Bus, ttl_s: float, log: structlog.typing.FilteringBoundLogger
-) -> SealedTests:
+def sealed_tests(execution: Execution, dispatch: Dispatch, bus: Bus) -> SealedTests:
     """Those of a runner, by what its runs are made with."""
     trials = Trials(
         execution.sandbox,
         execution.metrics.sandbox,
-        books.tests,
+        dispatch.books.tests,
         execution.objects,
         execution.needs,
         execution.clock,
         execution.work_dir,
         execution.lease,
-        ttl_s,
+        dispatch.ttl_s,
         execution.default,
+        dispatch.stay,
+        execution.metrics.kinds.tested,
     )
-    return SealedTests(trials, bus, execution.clock, log)
+    return SealedTests(trials, bus, execution.clock, dispatch.log)
 
 
 def _to_domain(event: events_pb2.TestRequested) -> Wanted:

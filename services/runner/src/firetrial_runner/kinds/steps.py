@@ -22,6 +22,7 @@ MAX_DIFF = 64 * 1024
 _MAX_LINES = 4000
 """Lines of a text that is still compared: finding what changed takes the square of them at worst."""
 _TAIL = 4000
+LOST = "lost"
 
 
 class State(StrEnum):
@@ -81,11 +82,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How steps are kept: texts by their sha256, all steps so far, and one more for the trajectory."""
+    """How steps are kept: texts by their sha256, all steps so far, and one more for the trajectory.
+
+    `count` is told the state of each, LOST for one that could not be validated, and the seconds that it took.
+    """
 
     text: Callable[[str, bytes], Awaitable[None]]
     steps: Callable[[list[Made]], Awaitable[None]]
     tell: Callable[[str, Mapping[str, object] | None], Awaitable[None]]
+    count: Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +159,18 @@ class Steps:
         async with self._turn:
             if not self.left:
                 raise Refused(409, f"all {self.repository.max_steps} steps are made")
+            begun = self._offset()
             try:
-                return await self._take(handed)
+                answer = await self._take(handed)
+            except Refused:
+                self._keeping.count(LOST, self._offset() - begun)
+                raise
             except asyncio.CancelledError:
                 told = f"step {len(self.made) + 1} was under way when the run ended, and does not count"
                 await asyncio.shield(self._keeping.tell(told, None))
                 raise
+            self._keeping.count(str(answer.made.state), answer.made.took_s)
+            return answer
 
     def summary(self) -> str:
         """What the run came to, in words; "" without any step."""

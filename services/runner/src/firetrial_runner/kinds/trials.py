@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -22,6 +22,7 @@ from firetrial_runner.kinds.proving import LostError, Place, Proof, Proved, Stag
 from firetrial_runner.kinds.sealed import TrialEnd, TrialRecord, Wanted
 from firetrial_runner.metrics import SandboxMetrics
 from firetrial_runner.needs import Needs
+from firetrial_runner.pilots.stay import Stay
 from firetrial_runner.run import MAX_REASON, End
 from firetrial_runner.sandbox.port import Sandbox, SandboxError
 
@@ -30,7 +31,10 @@ _BUSY_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """`holder` is this runner, whose grip on a test lasts `ttl_s` from each renewal."""
+    """`holder` is this runner, whose grip on a test lasts `ttl_s` from each renewal.
+
+    `count` is told the result of each test that ended here, and its seconds: None where it was not run.
+    """
 
     sandbox: Sandbox
     metrics: SandboxMetrics
@@ -42,6 +46,8 @@ class Trials:
     holder: str
     ttl_s: float
     default: Allowance
+    stay: Stay
+    count: Callable[[str, float | None], None]
 
     @property
     def gpus(self) -> Gpus:
@@ -55,18 +61,23 @@ class Trials:
         known = await self._claim(wanted.id)
         if known.tested is not None:
             return known.tested
+        if not self.stay.lasts(wanted.limits.wall_s):
+            await self._release(wanted.id)
+            raise _later(f"test {wanted.id} waits for a runner that has the time", _BUSY_S)
         if not self.gpus.take(wanted.id, wanted.limits.gpus):
             await self._release(wanted.id)
             raise _later(f"test {wanted.id} waits for GPUs", _BUSY_S)
+        begun = self.clock.monotonic()
         try:
             async with self._held(wanted.id):
-                tested = await self._outcome(wanted)
+                with self.stay.busy():
+                    tested = await self._outcome(wanted)
         except (asyncio.CancelledError, FiretrialError):
             await asyncio.shield(self._release(wanted.id))
             raise
         finally:
             self.gpus.release(wanted.id)
-        return await self._end(wanted.id, tested)
+        return await self._end(wanted.id, tested, self.clock.monotonic() - begun)
 
     async def give_up(self, wanted: Wanted, why: str) -> TrialEnd:
         """It will not be run: told as infrastructure's failure, unless something came of it before."""
@@ -97,7 +108,7 @@ class Trials:
 
         await self.records.change(id_, release)
 
-    async def _end(self, id_: str, tested: TrialEnd) -> TrialEnd:
+    async def _end(self, id_: str, tested: TrialEnd, seconds: float | None = None) -> TrialEnd:
         """The first end stands, whoever brings another."""
 
         def end(record: TrialRecord) -> TrialRecord | None:
@@ -105,6 +116,8 @@ class Trials:
 
         found = (await self.records.change(id_, end)).tested
         assert found is not None  # noqa: S101 -- it is set by now
+        if found is tested:
+            self.count(tested.result, seconds)
         return found
 
     @asynccontextmanager
