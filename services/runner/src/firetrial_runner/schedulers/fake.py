@@ -38,9 +38,10 @@ class FakeScheduler:
         unknown = JobStatus(JobState.UNKNOWN)
         return {id_: self.jobs[id_].status if id_ in self.jobs else unknown for id_ in ids}
 
-    async def cancel(self, ids: Collection[str]) -> None:
+    async def cancel(self, ids: Collection[str], *, queued_only: bool = False) -> None:
+        states = {JobState.QUEUED} if queued_only else {JobState.QUEUED, JobState.ACTIVE}
         for id_ in ids:
-            if id_ in self.jobs and self.jobs[id_].status.state.lives:
+            if id_ in self.jobs and self.jobs[id_].status.state in states:
                 self.put(id_, JobState.CANCELLED)
 
     async def find(self, tag: str) -> list[Job]:

@@ -35,8 +35,9 @@ class FluxScheduler:
         known = {job.id: job.status for job in await self._jobs()} if ids else {}
         return {id_: known.get(id_, JobStatus(JobState.UNKNOWN)) for id_ in ids}
 
-    async def cancel(self, ids: Collection[str]) -> None:
-        living = [id_ for id_, status in (await self.statuses(ids)).items() if status.state.lives]
+    async def cancel(self, ids: Collection[str], *, queued_only: bool = False) -> None:
+        states = {JobState.QUEUED} if queued_only else {JobState.QUEUED, JobState.ACTIVE}
+        living = [id_ for id_, status in (await self.statuses(ids)).items() if status.state in states]
         if living:
             await ask("flux", "cancel", *living)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -48,6 +49,7 @@ class LocalScheduler:
                 )  # fmt: skip
         except OSError as error:
             raise SchedulerError(f"{spec.argv[0]} could not be started: {error}", refused=True) from error
+        threading.Thread(target=process.wait, daemon=True).start()  # else it stays until somebody asks
         id_ = _id(psutil.Process(process.pid))
         self._children[id_] = Child(spec.name, process)
         return id_
@@ -56,12 +58,12 @@ class LocalScheduler:
         known = {job.id: job.status for job in await asyncio.to_thread(self._jobs)}
         return {id_: known.get(id_, JobStatus(JobState.UNKNOWN)) for id_ in ids}
 
-    async def cancel(self, ids: Collection[str]) -> None:
-        for id_ in ids:
+    async def cancel(self, ids: Collection[str], *, queued_only: bool = False) -> None:
+        for id_ in () if queued_only else ids:  # none is ever queued
             if id_ in self._children:
                 self._children[id_].cancelled = True
         for process in await asyncio.to_thread(_ours):
-            if _id(process) in ids:
+            if not queued_only and _id(process) in ids:
                 _end(process)
 
     async def find(self, tag: str) -> list[Job]:

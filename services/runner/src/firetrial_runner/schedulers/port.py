@@ -148,8 +148,12 @@ class Scheduler(Protocol):
         """The status of each of these jobs; UNKNOWN for one that was forgotten."""
         ...
 
-    async def cancel(self, ids: Collection[str]) -> None:
-        """Cancel these jobs; nothing where they are over. They are told first (SIGTERM), then killed."""
+    async def cancel(self, ids: Collection[str], *, queued_only: bool = False) -> None:
+        """Cancel these jobs; nothing where they are over. They are told first (SIGTERM), then killed.
+
+        queued_only: those that have not started. Slurm sees to that itself; elsewhere one may start just
+        before, and is told to end.
+        """
         ...
 
     async def find(self, tag: str) -> list[Job]:

@@ -73,11 +73,12 @@ class PsijScheduler:
             **known,
         }
 
-    async def cancel(self, ids: Collection[str]) -> None:
+    async def cancel(self, ids: Collection[str], *, queued_only: bool = False) -> None:
         if not ids:
             return
+        only = ("--state=PENDING",) if queued_only and self._name == "slurm" else ()
         try:
-            await ask(*_CANCEL[self._name], *sorted(ids))
+            await ask(*_CANCEL[self._name], *only, *sorted(ids))
         except SchedulerError as error:
             if not any(told in error.message for told in _OVER):
                 raise
