@@ -16,7 +16,7 @@ from firetrial_runner.sandbox.port import Chunk, Exit, Limits, Termination, Usag
 class HeldProcess(ABC):
     """A Process (see the port). Runs from its creation on, which needs a running event loop."""
 
-    place = ""
+    place: str = ""
 
     def __init__(self, limits: Limits, workspace: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits, self._workspace, self._clock = limits, workspace, clock
