@@ -92,7 +92,8 @@ class FilesystemObjects:
 
     def _list(self, bucket: str, prefix: str) -> list[str]:
         root = self._root / bucket
-        found = (path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
+        below = root / prefix.rpartition("/")[0]
+        found = (path.relative_to(root).as_posix() for path in below.rglob("*") if path.is_file())
         return sorted(key for key in found if key.startswith(prefix))
 
     def _readable(self, uri: str) -> Path:

@@ -44,9 +44,13 @@ class JetStreamState:
             made = js.create_key_value(KeyValueConfig(bucket=bucket, history=1, replicas=replicas))
             return cls(client, bucket, await reach(f"bucket {bucket}", made))
 
+    @property
+    def name(self) -> str:
+        return self._name
+
     async def get(self, key: str) -> Entry | None:
         try:
-            entry = await heeding(self._bucket.get(_encode(key)))
+            entry = await heeding(self._bucket.get(encode(key)))
         except (KeyNotFoundError, KeyDeletedError):
             return None
         except DOWN as error:
@@ -55,7 +59,7 @@ class JetStreamState:
 
     async def create(self, key: str, value: bytes) -> int:
         try:
-            return await heeding(self._bucket.create(_encode(key), value))
+            return await heeding(self._bucket.create(encode(key), value))
         except KeyWrongLastSequenceError as error:
             raise FiretrialError(Reason.ALREADY_EXISTS, f"{key} exists") from error
         except DOWN as error:
@@ -63,18 +67,25 @@ class JetStreamState:
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
         try:
-            return await heeding(self._bucket.update(_encode(key), value, last=revision))
+            return await heeding(self._bucket.update(encode(key), value, last=revision))
         except KeyWrongLastSequenceError as error:
             raise FiretrialError(Reason.CONFLICT, f"{key} was changed by another") from error
+        except DOWN as error:
+            raise _away(key, error) from error
+
+    async def delete(self, key: str) -> None:
+        # A mark in the place of the value: a service need not have the right to purge.
+        try:
+            await heeding(self._bucket.delete(encode(key)))
         except DOWN as error:
             raise _away(key, error) from error
 
     async def keys(self, prefix: str) -> list[str]:
         # Not by a watch, as the client's own keys(): that misses what is changed while it reads.
         found: list[str] = []
-        while page := await self._subjects(f"{_encode(prefix)}.>", len(found)):
+        while page := await self._subjects(f"{encode(prefix)}.>", len(found)):
             found += page
-        return sorted(set(map(_decode, found)))
+        return sorted(set(map(decode, found)))
 
     async def _subjects(self, keys: str, offset: int) -> list[str]:
         """The encoded keys from `offset` on, as the stream knows them at one moment: at most 100,000."""
@@ -88,7 +99,7 @@ class JetStreamState:
         return [subject.removeprefix(f"$KV.{self._name}.") for subject in info["state"].get("subjects") or ()]
 
     async def watch(self, key: str) -> AsyncIterator[Entry]:
-        subject = f"{_encode(key)}>" if key.endswith(".") else _encode(key)
+        subject = f"{encode(key)}>" if key.endswith(".") else encode(key)
         seen: dict[str, int] = {}
         while True:
             # Opened anew after each quiet spell: a watcher does not survive every kind of reconnect.
@@ -100,7 +111,7 @@ class JetStreamState:
                         revision = (entry.revision or 0) if entry and not entry.operation else 0
                         if entry and revision > seen.get(entry.key, 0):
                             seen[entry.key] = revision
-                            yield Entry(_decode(entry.key), entry.value or b"", revision)
+                            yield Entry(decode(entry.key), entry.value or b"", revision)
             finally:
                 with suppress(*DOWN):
                     await watcher.stop()  # type: ignore[no-untyped-call]
@@ -120,10 +131,11 @@ def _away(key: str, error: Exception) -> FiretrialError:
     return FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {key}: {said(error)}")
 
 
-def _encode(key: str) -> str:
+def encode(key: str) -> str:
     """A key in the alphabet that NATS allows; "=" introduces the code of any other character."""
     return re.sub(r"[^A-Za-z0-9_.\-]", lambda match: f"={ord(match[0]):06x}", key)
 
 
-def _decode(key: str) -> str:
+def decode(key: str) -> str:
+    """The key that was encoded so."""
     return re.sub(r"=([0-9a-f]{6})", lambda match: chr(int(match[1], 16)), key)

@@ -25,6 +25,7 @@ from firetrial_kit.audit import Audit
 from firetrial_kit.bus import Bus, Consumer, Received
 from firetrial_kit.clock import Clock, SystemClock
 from firetrial_kit.errors import FiretrialError
+from firetrial_kit.events import WORK
 from firetrial_kit.figures import BrokerFigures, Figures
 from firetrial_kit.fs import FilesystemObjects
 from firetrial_kit.ids import digest
@@ -58,6 +59,9 @@ class Parts:
     instance: str
     stack: AsyncExitStack
     gate: auth.Gate = auth.UNGUARDED
+    # Set to take no more work, see through what is in hand however long that takes, and end. None in a
+    # process that hosts other services, too.
+    retire: asyncio.Event | None = None
 
     @property
     def registry(self) -> CollectorRegistry:
@@ -105,7 +109,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
     first = next(iter(builds))
     common = CommonSettings.from_env(environ, first if len(builds) == 1 else "")
     log = logs.logger(first if len(builds) == 1 else "host")
-    stop, ready = asyncio.Event(), asyncio.Event()
+    stop, ready, retiring = asyncio.Event(), asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -128,9 +132,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
             common.tls_cert and common.tls_key
         ) else None  # fmt: skip
         gate, audit = auth.open_gate(common.tokens_file, SystemClock(), log), Audit(bus, SystemClock(), log)
-        server = rpc.Server(
-            common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit
-        )
+        server = rpc.Server(common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit)
         services = []
         for name, build in builds.items():
             settings = CommonSettings.from_env(environ, name)
@@ -149,22 +151,26 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
                 instance=f"{socket.gethostname()}-{os.getpid()}-{digest(os.urandom(8).hex(), length=6)}",
                 stack=stack,
                 gate=gate,
+                retire=retiring if len(builds) == 1 else None,
             )
             services.append(await build(parts))
         for service in services:
             service.register(server)
         metrics_port = stack.enter_context(metrics.serving(registry, common.metrics_address, ready.is_set))
         rpc_port = await server.start()
-        tasks = [
-            asyncio.create_task(bus.consume(counted(_tuned(consumer, common), kit_metrics), stop))
+        consumers = [
+            counted(_tuned(consumer, common), kit_metrics)
             for service in services
             for consumer in service.consumers
         ]
+        retirement = _Retirement(bus, stop, retiring, consumers)
+        tasks = [asyncio.create_task(retirement.consume(consumer)) for consumer in consumers]
         background = [asyncio.create_task(work()) for service in services for work in service.background]
         ready.set()
         _announce(common, rpc_port, metrics_port)
         log.info("serving", rpc_port=rpc_port, metrics_port=metrics_port, services=list(builds))
-        await _until(stop, [*tasks, *background], log)
+        await _until(stop, [*tasks, *background, asyncio.create_task(retirement.run())], log)
+        retiring.set()
         ready.clear()
         log.info("draining", seconds=common.drain)
         await server.set_health(serving=False)
@@ -174,6 +180,36 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         await asyncio.gather(*background, return_exceptions=True)
         await server.stop(min(common.drain, 5.0))
     log.info("stopped")
+
+
+class _Retirement:
+    """Consumers of work end once `retiring` is set, the others once `stop` is: when no work is in hand."""
+
+    def __init__(
+        self, bus: Bus, stop: asyncio.Event, retiring: asyncio.Event, consumers: Sequence[Consumer]
+    ) -> None:
+        self._bus, self._stop, self._retiring = bus, stop, retiring
+        self._working = {consumer.name for consumer in consumers if consumer.stream == WORK}
+        self._idle = asyncio.Event()
+        self._look()
+
+    async def consume(self, consumer: Consumer) -> None:
+        if consumer.name not in self._working:
+            await self._bus.consume(consumer, self._stop)
+            return
+        await self._bus.consume(consumer, self._retiring)
+        self._working.discard(consumer.name)
+        self._look()
+        await self._stop.wait()
+
+    async def run(self) -> None:
+        await self._retiring.wait()
+        await self._idle.wait()
+        self._stop.set()
+
+    def _look(self) -> None:
+        if not self._working:
+            self._idle.set()
 
 
 async def _until(stop: asyncio.Event, tasks: list[asyncio.Task[None]], log: Log) -> None:

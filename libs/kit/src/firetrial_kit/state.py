@@ -31,8 +31,12 @@ class State(Protocol):
         """Replace what stood at `revision`. Raises CONFLICT where something newer stands there."""
         ...
 
+    async def delete(self, key: str) -> None:
+        """Forget a key; harmless where there is none."""
+        ...
+
     async def keys(self, prefix: str) -> list[str]:
-        """All keys under `prefix` and a dot, sorted."""
+        """All keys under `prefix` and a dot, sorted; those that were deleted may be among them."""
         ...
 
     def watch(self, key: str) -> AsyncIterator[Entry]:

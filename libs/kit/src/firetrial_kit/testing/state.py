@@ -31,6 +31,9 @@ class InMemoryState:
             raise FiretrialError(Reason.CONFLICT, f"{key} was changed by another")
         return await self._put(key, value)
 
+    async def delete(self, key: str) -> None:
+        self._entries.pop(key, None)
+
     async def keys(self, prefix: str) -> list[str]:
         return sorted(key for key in self._entries if key.startswith(f"{prefix}."))
 
