@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator
 
-from firetrial_kit.settings import Settings
 from firetrial_runner.allowance import DEFAULT, MOST, Allowance
 from firetrial_runner.egress import egress
 from firetrial_runner.egress.egress import BYTES, Caps
@@ -33,8 +31,8 @@ from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.records import Books
 from firetrial_runner.sandbox import Sandbox, named
-from firetrial_runner.sandbox.jobs.settings import JobSettings
 from firetrial_runner.sandbox.absent import AbsentSandbox
+from firetrial_runner.sandbox.jobs.settings import JobSettings
 
 if TYPE_CHECKING:
     from firetrial_kit.service import Parts
@@ -52,8 +50,8 @@ class RunnerSettings(JobSettings):
     slots: int = Field(default=2, ge=0, le=256)
     # Workspaces of runs; each goes when its run is over.
     work_dir: Path = Path(".firetrial/work")
-    # "auto" is bubblewrap where it works, else Docker; "job" is a job of a scheduler. "host" is no sandbox and
-    # needs unsafe_host too.
+    # "auto" is bubblewrap where it works, else Docker. "job" is a job of a scheduler. "host" is no sandbox
+    # and needs unsafe_host too.
     sandbox: Literal["auto", "bubblewrap", "docker", "apptainer", "job", "host"] = "auto"
     unsafe_host: bool = False
     docker_host: str = "unix:///var/run/docker.sock"
