@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -238,7 +239,7 @@ class Dispatch:
     async def _see_through(self, run: Run) -> RunRecord:
         """Run the attempt while the lease is kept. Raises LeaseLostError."""
         assert run.lease is not None  # noqa: S101 -- it was claimed
-        grip = Grip(run.lease.expires_at, self.clock)
+        grip = Grip(run.lease.expires_at, self.clock, waits=partial(self._delayed, run.id))
         work = asyncio.create_task(self._carry_out(run, grip))
         keepers = [
             asyncio.create_task(self._renew(run.id, grip)),
@@ -310,6 +311,11 @@ class Dispatch:
             grip.until = record.run.lease.expires_at
             if record.run.cancel_requested:
                 grip.cancelled.set()
+
+    async def _delayed(self, run_id: str, what: str) -> None:
+        """Say what the run waits for; one that cannot be told so now goes on all the same."""
+        with suppress(FiretrialError):
+            await self.books.change_run(run_id, lambda run: runs.delayed(run, self.holder, what))
 
     async def _watch(self, run_id: str, cancelled: asyncio.Event) -> None:
         """See a cancellation as it comes. The renewal sees it too, later, should this break off."""

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -59,6 +59,14 @@ class _Attempt:
     door: Door | None
     egress: Egress | None
     special: opening.Special
+    waits: set[str] = field(default_factory=set)
+
+    async def wait(self, grip: Grip, what: str) -> None:
+        """Its process waits for its place, or does not any more ("")."""
+        if what and what not in self.waits:
+            self.waits.add(what)
+            await self.recorder.event(f"waits for {what}", self.watch.offset())
+        await grip.waits(what)
 
     def begin(self, process: Process) -> None:
         """Its process has started."""
@@ -126,7 +134,7 @@ class Execution:
             ):
                 attempt = _Attempt(run, agent, task, place, recorder, watch, door, egress, special)
                 with trace.span("run agent", attributes=self._about(run)) as span:
-                    end = await self._execute(attempt, grip.cancelled)
+                    end = await self._execute(attempt, grip)
                     span.note({"firetrial.termination": str(end.termination)})
             with self.metrics.storing(), trace.span("store what is left"):
                 if door is not None:
@@ -216,12 +224,13 @@ class Execution:
             self.needs.gpus.given(run.id),
             self.needs.shown(task),
             self.needs.environment(task),
+            run.limits.gpus,
         )
 
     async def _put_of(self, run_id: str, name: str, data: bytes, media_type: str) -> ObjectRef:
         return await patiently(lambda: self._put(keys.of_run(run_id, name), data, media_type))
 
-    async def _execute(self, attempt: _Attempt, cancelled: asyncio.Event) -> Exit:
+    async def _execute(self, attempt: _Attempt, grip: Grip) -> Exit:
         run, place, recorder = attempt.run, attempt.place, attempt.recorder
         limits = run.limits.limits(self.default)
         spec = SandboxSpec(
@@ -240,11 +249,13 @@ class Execution:
             gateway=attempt.special.gateway,
             egress=attempt.egress,
             gpus=self.needs.gpus.given(run.id),
+            demand=run.limits.gpus,
+            waits=partial(attempt.wait, grip),
         )
         async with aclosing(await self._start(spec)) as process:
             attempt.begin(process)
-            await recorder.event(_started(self.sandbox.name, spec.gpus), 0.0)
-            canceller = asyncio.create_task(_cancel_when(cancelled, process))
+            await recorder.event(_started(self.sandbox.name, process.place, spec.gpus), 0.0)
+            canceller = asyncio.create_task(_cancel_when(grip.cancelled, process))
             try:
                 # Its clock may stand for as long again, while it waits for a model.
                 async with asyncio.timeout(2 * limits.wall_s + _GRACE_S):
@@ -359,9 +370,9 @@ def _environment(run: Run, wall_s: float) -> dict[str, str]:
     return told | ({"FIRETRIAL_MODEL": run.model} if run.model else {})
 
 
-def _started(sandbox: str, gpus: tuple[Gpu, ...]) -> str:
+def _started(sandbox: str, place: str, gpus: tuple[Gpu, ...]) -> str:
     on = ", ".join(f"GPU {gpu.index} ({gpu.told}, {gpu.uuid})" for gpu in gpus)
-    return f"started in {sandbox}{f' on {on}' if on else ''}"
+    return f"started in {sandbox}{f' ({place})' if place else ''}{f' on {on}' if on else ''}"
 
 
 def _ended(end: Exit) -> str:

@@ -9,15 +9,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from firetrial_kit.clock import Clock
+from firetrial_runner.sandbox.port import Waits
+
+
+async def untold(what: str) -> None:
+    """Tell nobody what the run waits for."""
 
 
 @dataclass(slots=True)
 class Grip:
-    """`until` is the end of the lease as it was last renewed; `cancelled` is set when it is to end early."""
+    """`until` is the end of the lease as it was last renewed; `cancelled` is set when it is to end early.
+
+    `waits` is told what the run waits for although it is carried out: a place for its sandbox.
+    """
 
     until: datetime
     clock: Clock
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    waits: Waits = untold
 
     def holds(self) -> bool:
         """Whether the run is nobody else's for certain: past its lease, another may have made a new attempt.

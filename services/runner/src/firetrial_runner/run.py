@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from firetrial_kit import tenants
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef
 from firetrial_runner.allowance import Allowance
@@ -119,14 +120,16 @@ class Slot:
     def run_id(self, attempt: int) -> str:
         """The id of an attempt."""
         names = (self.experiment_id, self.task_id, self.agent_id, self.model)
-        return f"r-{digest(*names, self.limits.as_parts(), self.repeat, attempt, length=20)}"
+        id_ = f"r-{digest(*names, self.limits.as_parts(), self.repeat, attempt, length=20)}"
+        return tenants.beside(self.experiment_id or self.task_id, id_)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """One attempt. repeat and attempt count from 1. `reason` says why it was not scored.
 
-    waiting_for says what a queued run waits for, where that is more than a free slot.
+    waiting_for says what a queued run waits for, where that is more than a free slot, or a running one whose
+    sandbox is still to be had.
     """
 
     id: str
@@ -286,6 +289,13 @@ def claimed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run | None:
 def waits(run: Run, what: str) -> Run | None:
     """Queued, and waiting for `what` ("": for a slot); None where it is not queued any more."""
     return replace(run, waiting_for=what[:MAX_REASON]) if run.state is RunState.QUEUED else None
+
+
+def delayed(run: Run, holder: str, what: str) -> Run | None:
+    """Running, and yet to start in its sandbox, which waits for `what` ("": no more); None where it is not
+    `holder`'s."""
+    mine = run.state is RunState.RUNNING and run.lease is not None and run.lease.holder == holder
+    return replace(run, waiting_for=what[:MAX_REASON]) if mine else None
 
 
 def renewed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run:

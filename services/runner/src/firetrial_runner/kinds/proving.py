@@ -18,7 +18,7 @@ from pathlib import Path
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_runner import workspace
 from firetrial_runner.archive import open_regular
-from firetrial_runner.gpus.device import Gpu
+from firetrial_runner.gpus.device import NOTHING, Demand, Gpu
 from firetrial_runner.kinds.repository import MAX_RESULTS
 from firetrial_runner.metrics import SandboxMetrics
 from firetrial_runner.sandbox.port import Exit, Limits, Sandbox, SandboxSpec, Termination
@@ -51,6 +51,7 @@ class Place:
     gpus: tuple[Gpu, ...] = ()
     mounts: Mapping[str, Path] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    demand: Demand = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ async def _run(place: Place, key: str, folder: Path, stage: Stage, tail: deque[b
         read_only=place.mounts,
         limits=place.limits,
         gpus=place.gpus,
+        demand=place.demand,
     )
     with place.metrics.starting(place.sandbox.name):
         process = await place.sandbox.start(spec)
