@@ -1,0 +1,119 @@
+"""A real Prometheus with the rules and jobs that are deployed, scraping what the test says, once a second."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from support import servers
+
+DEPLOYED = Path(__file__).resolve().parents[2] / "deploy" / "prometheus"
+STEP_S = 1
+
+
+class QueryError(Exception):
+    """What Prometheus said of a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prometheus:
+    """One that runs, with its HTTP API."""
+
+    url: str
+
+    def query(self, expr: str, at: float | None = None) -> list[dict[str, Any]]:
+        """Series with their value at `at` (now). Raises QueryError for one that is none."""
+        asked = {"query": expr} | ({} if at is None else {"time": str(at)})
+        return list(self._ask("query", asked)["result"])
+
+    def query_range(self, expr: str, start: float, end: float, step: float = STEP_S) -> list[dict[str, Any]]:
+        """Series with their values from `start` to `end`, in Unix seconds."""
+        asked = {"query": expr, "start": str(start), "end": str(end), "step": str(step)}
+        return list(self._ask("query_range", asked)["result"])
+
+    def label_values(self, metric: str, label: str) -> list[str]:
+        """What `label` of `metric` is, as a variable of a dashboard asks for it."""
+        found = self._ask(f"label/{label}/values", {"match[]": metric})
+        return [str(value) for value in found]
+
+    def targets(self) -> dict[str, str]:
+        """Job and instance of each target, with its health."""
+        active = self._ask("targets", {"state": "active"})["activeTargets"]
+        return {f"{t['labels']['job']} {t['labels']['instance']}": t["health"] for t in active}
+
+    def rules(self) -> list[dict[str, Any]]:
+        """All rules, with what came of their last evaluation."""
+        return [rule for group in self._ask("rules", {})["groups"] for rule in group["rules"]]
+
+    def _ask(self, what: str, parameters: Mapping[str, str]) -> Any:
+        url = f"{self.url}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return json.loads(answer.read())["data"]
+        except urllib.error.HTTPError as error:
+            raise QueryError(f"{json.loads(error.read())['error']}: {parameters}") from None
+
+
+def config(targets: Mapping[str, Sequence[str]], interval: str = f"{STEP_S}s") -> dict[str, Any]:
+    """The deployed configuration with other targets by job, looked at more often. A job without any is left out."""
+    found: dict[str, Any] = yaml.safe_load((DEPLOYED / "prometheus.yml").read_text())
+    found["global"] |= {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval}
+    found["rule_files"] = [str(DEPLOYED / path) for path in found["rule_files"]]
+    del found["alerting"]
+    found["scrape_configs"] = [
+        {"job_name": job["job_name"], "static_configs": [{"targets": list(targets[job["job_name"]])}]}
+        for job in found["scrape_configs"]
+        if job["job_name"] in targets
+    ]
+    return found
+
+
+@contextmanager
+def prometheus(folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str = "") -> Iterator[Prometheus]:
+    """Prometheus under `folder`, watching host:port `targets` by job and itself."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = servers.free_port()
+    address = f"127.0.0.1:{port}"
+    written = folder / "prometheus.yml"
+    written.write_text(yaml.safe_dump(config({**targets, "prometheus": [address]})))
+    argv = ["prometheus", f"--config.file={written}", f"--storage.tsdb.path={folder / 'data'}"]
+    argv += [f"--web.listen-address={address}", "--enable-feature=expand-external-labels"]
+    environ = {**os.environ, "FIRETRIAL_RUNBOOKS": runbooks}
+    with (folder / "prometheus.log").open("wb") as log:
+        process = subprocess.Popen(argv, stdout=log, stderr=log, env=environ)
+    found = Prometheus(f"http://{address}")
+
+    def ready() -> bool:
+        if process.poll() is not None:
+            raise RuntimeError(f"prometheus ended: {(folder / 'prometheus.log').read_text()[-2000:]}")
+        try:
+            with urllib.request.urlopen(f"{found.url}/-/ready", timeout=1):
+                return True
+        except OSError:
+            return False
+
+    try:
+        servers.wait_for(ready, "Prometheus", 30)
+        yield found
+    finally:
+        servers.end(process)
+
+
+def scraped_for(found: Prometheus, jobs: int, seconds: float) -> float:
+    """Wait until `jobs` targets answer, and for `seconds` more; gives when they did, in Unix seconds."""
+    servers.wait_for(lambda: list(found.targets().values()).count("up") >= jobs, f"{jobs} targets", 30)
+    since = time.time()
+    time.sleep(seconds)
+    return since
