@@ -33,6 +33,11 @@ def of(id_: str) -> str:
     return match[1] if match else LOCAL
 
 
+def bare(id_: str) -> str:
+    """The id without the beginning that says whose it is."""
+    return _TAG.sub("", id_, count=1)
+
+
 @contextmanager
 def acting(tenant: str | None) -> Iterator[None]:
     """Do the work inside for a tenant, and see nothing else; for None everything is seen."""

@@ -13,6 +13,7 @@ from firetrial.judge.v1 import judgement_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_judge.claims import Extraction
+from firetrial_kit import tenants
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef, Objects
@@ -119,7 +120,7 @@ def _judgement(id_: str) -> str:
 
 
 def _claims(text_hash: str, config_hash: str) -> str:
-    return f"truth-claims/{digest(text_hash, config_hash)}.json"
+    return f"truth-claims/{tenants.apart(digest(text_hash, config_hash))}.json"
 
 
 def _parsed(data: bytes, into: M) -> M:

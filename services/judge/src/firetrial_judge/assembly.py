@@ -92,7 +92,7 @@ def calibrating(judges: Judges, parts: Parts) -> Calibrating:
     return Calibrating(
         judges=judges,
         objects=parts.objects,
-        records=Records(parts.state, "calibration", CalibrationRecord),
+        records=Records(parts.state, "calibration", CalibrationRecord, shared=True),
         bus=parts.bus,
         clock=parts.clock,
         metrics=CalibrationMetrics(parts.registry),

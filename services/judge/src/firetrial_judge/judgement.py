@@ -19,6 +19,7 @@ from firetrial_judge.panel import Opinion, Panel, in_order
 from firetrial_judge.score import Score, score
 from firetrial_judge.text import MAX_CHARS
 from firetrial_judge.verdict import Ruling, Span, Verdict
+from firetrial_kit import tenants
 from firetrial_kit.asking import Spent
 from firetrial_kit.ids import digest
 
@@ -79,7 +80,7 @@ class Judgement:
 def judgement_id(run_id: str, conclusion: str, truth: str, config: JudgeConfig) -> str:
     """The same run, texts and config give the same id: "j-" and 32 hex digits."""
     hashes = text_hash(conclusion), text_hash(truth), config.hash
-    return "j-" + digest(run_id, *hashes, config.convention, length=32)
+    return tenants.beside(run_id, "j-" + digest(run_id, *hashes, config.convention, length=32))
 
 
 def text_hash(text: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 
 from firetrial.parser.v1 import events_pb2
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError
 from firetrial_kit.objects import ObjectRef
@@ -60,11 +61,10 @@ class Papers:
         self._limit = limit
 
     async def submit(
-        self, source: ObjectRef, filename: str, plan: plan_pb2.Plan | None, experiment: str
+        self, paper_id: str, source: ObjectRef, filename: str, plan: plan_pb2.Plan | None, experiment: str
     ) -> PaperRecord:
         """Record a stored paper and announce it. A failed or cancelled one gets another attempt."""
         now = self._clock.now()
-        paper_id = source.sha256
         fresh = PaperRecord(paper_id, PaperState.SUBMITTED, filename, source, now, now)
         record = fresh
         if not await self.records.create(paper_id, fresh):
@@ -169,8 +169,8 @@ class Papers:
         return replace(charged, faults=_lines(error.faults)) if error.faults else charged
 
     async def _known(self, paper_id: str) -> Document | None:
-        """The document of a paper that was read."""
-        record = await self.records.find(paper_id)
+        """The document of a paper that was read, by the sha256 of its bytes."""
+        record = await self.records.find(tenants.asked(paper_id))
         return await self.archive.document(record.document) if record and record.document else None
 
     async def make_tasks(self, event: events_pb2.PaperParsed) -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from firetrial.parser.v1 import parser_service_pb2 as pb
+from firetrial_kit import tenants
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.records import Records
 from firetrial_parser import source as sources
@@ -66,17 +67,18 @@ class Submitting:
         check("the paper", [*_paper_faults(header), *(plan_faults(plan) if plan else ())])
         with tempfile.TemporaryDirectory(prefix="firetrial-paper-") as folder:
             uploaded = await spool(chunks(parts), Path(folder) / "source", header.size)
-            experiment = experiment_id(uploaded.sha256, plan, header.request_id) if plan else ""
-            await self._once(header.request_id, uploaded.sha256, experiment)
-            source = await self._papers.archive.put_source(uploaded.sha256, uploaded.path, header.filename)
-        return await self._papers.submit(source, header.filename, plan, experiment), experiment
+            paper_id = tenants.mine(uploaded.sha256)
+            experiment = experiment_id(paper_id, plan, header.request_id) if plan else ""
+            await self._once(header.request_id, paper_id, experiment)
+            source = await self._papers.archive.put_source(paper_id, uploaded.path, header.filename)
+        return await self._papers.submit(paper_id, source, header.filename, plan, experiment), experiment
 
     async def _once(self, request_id: str, resource_id: str, experiment: str) -> None:
         """Claim a request id. Raises ALREADY_EXISTS where it was used for something else."""
-        claim = RequestRecord(resource_id, experiment)
-        if not request_id or await self._requests.create(request_id, claim):
+        claim, id_ = RequestRecord(resource_id, experiment), tenants.mine(request_id)
+        if not request_id or await self._requests.create(id_, claim):
             return
-        if await self._requests.get(request_id) != claim:
+        if await self._requests.get(id_) != claim:
             fault = Fault(
                 "header.request_id", request_id, "was used for another submission; choose a new one"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
@@ -84,6 +84,11 @@ class MadeTask:
     public: PublicTask
     truth: Truth
     secrets: Secrets
+
+    def of(self, task_id: str) -> MadeTask:
+        """The same task under the id that it has with its tenant."""
+        public, truth = replace(self.public, id=task_id), replace(self.truth, task_id=task_id)
+        return replace(self, public=public, truth=truth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from firetrial.parser.v1 import task_pb2
+from firetrial_kit import tenants
 from firetrial_kit.asking import Spent
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason
@@ -93,6 +94,7 @@ class Tasks:
 
         Raises what the judge raises where it cannot be asked: the task is then made again later.
         """
+        made = made.of(tenants.beside(paper_id, made.public.id))
         known = await self.records.find(made.public.id)
         if known is not None:
             return known
@@ -106,7 +108,7 @@ class Tasks:
     async def take_in(self, outside: OutsideTask) -> TaskRecord:
         """Store a task made elsewhere. What it gives away is told and blocks nothing: it is as it is."""
         version = outside.version
-        id_ = f"{outside.slug}-{version}"
+        id_ = tenants.mine(f"{outside.slug}-{version}")
         known = await self.records.find(id_)
         if known is not None:
             return known

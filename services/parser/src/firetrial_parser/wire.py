@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from firetrial.parser.v1 import paper_pb2, parser_service_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit import tenants
 from firetrial_kit.asking import Spent
 from firetrial_kit.errors import Fault
 from firetrial_kit.hosts import ALONE, Network, Reach
@@ -217,7 +218,8 @@ def network_to_wire(network: Network) -> task_pb2.Network | None:
 
 def experiment_id(resource_id: str, plan: plan_pb2.Plan, request_id: str) -> str:
     """The experiment that a plan asks for; the same for the same paper or task, plan and request."""
-    return "e-" + digest(resource_id, plan.SerializeToString(deterministic=True).hex(), request_id, length=16)
+    told = plan.SerializeToString(deterministic=True).hex()
+    return tenants.beside(resource_id, "e-" + digest(resource_id, told, request_id, length=16))
 
 
 def slip_to_wire(plan: plan_pb2.Plan, experiment: str, tasks: int) -> plan_pb2.Slip:

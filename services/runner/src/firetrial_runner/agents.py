@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, invalid
 from firetrial_kit.objects import Objects
@@ -21,13 +22,14 @@ class Agents:
 
     async def submit(self, definition: AgentDefinition) -> Agent:
         """Register an agent; the same one again gives the same."""
-        known = await self.records.find(definition.id)
+        id_ = tenants.mine(definition.id)
+        known = await self.records.find(id_)
         if known is not None:
             return known
-        key = keys.bundle(definition.id)
+        key = keys.bundle(id_)
         bundle = await self.objects.put(keys.BUCKET, key, definition.bundle(), "application/x-tar")
         agent = Agent(
-            definition.id,
+            id_,
             definition.name,
             definition.description,
             definition.command,

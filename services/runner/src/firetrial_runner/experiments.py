@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.objects import Objects
@@ -64,9 +65,8 @@ class Experiments:
         await self._check_needs(wanted, task_ids)
         told = plan.SerializeToString(deterministic=True)
         runs = len(task_ids) * len(wanted.agents) * wanted.repeats
-        experiment = Experiment(
-            experiment_id(request_id, task_ids, told), task_ids, runs, self.clock.now(), told.hex()
-        )
+        id_ = tenants.mine(experiment_id(request_id, task_ids, told))
+        experiment = Experiment(id_, task_ids, runs, self.clock.now(), told.hex())
         await self.books.experiments.create(experiment.id, experiment)
         kept = await self.books.experiments.get(experiment.id)
         if (kept.task_ids, kept.plan_bytes) != (task_ids, told.hex()):

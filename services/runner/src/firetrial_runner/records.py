@@ -35,7 +35,7 @@ class Books:
         self.agents: Records[Agent] = Records(state, "agent", Agent)
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
         self.accounts: Records[Account] = Records(state, "account", Account)
-        self.offers: Records[Offers] = Records(state, "offers", Offers)
+        self.offers: Records[Offers] = Records(state, "offers", Offers, shared=True)
         self.turns: Records[Turns] = Records(state, "turns", Turns)
         self.proposals: Records[Proposal] = Records(state, "proposal", Proposal)
         self.tests: Records[TrialRecord] = Records(state, "test", TrialRecord)

@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter, ValidationError
 
+from firetrial_kit import tenants
 from firetrial_kit.asking import Answer
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
@@ -55,4 +56,5 @@ class Answers:
 
 
 def _object(key: str) -> str:
+    key = tenants.apart(key)
     return f"attribution-cache/{key[:2]}/{key}.json"

@@ -31,6 +31,7 @@ from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Rubric
 from firetrial_judge.rubric.wire import leaves_to_domain
 from firetrial_judge.wire import spec_to_domain
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.documents import load
 from firetrial_kit.errors import FiretrialError, Reason
@@ -101,7 +102,7 @@ class FollowUps:
         findings: tuple[Found, ...],
     ) -> judgement_pb2.Judgement:
         judgement = judgement_pb2.Judgement(
-            id="j-" + digest(run.id, grade.id, length=32),
+            id=tenants.beside(run.id, "j-" + digest(run.id, grade.id, length=32)),
             run_id=run.id,
             task_id=run.task_id,
             config=config,

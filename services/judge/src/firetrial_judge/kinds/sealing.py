@@ -26,7 +26,7 @@ from firetrial_judge.kinds.repository_wire import (
     steps_to_domain,
     tested_to_domain,
 )
-from firetrial_kit import events
+from firetrial_kit import events, tenants
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
@@ -78,7 +78,8 @@ class Sealing:
         steps = await self._steps(run)
         chosen = best(steps, scale)
         test = await self._test(task)
-        id_ = f"j-{digest(VERSION, run.id, chosen.files if chosen else None, _parts(test), length=20)}"
+        told = digest(VERSION, run.id, chosen.files if chosen else None, _parts(test), length=20)
+        id_ = tenants.beside(run.id, f"j-{told}")
         known = await self.records.find(run.id)
         kept = await self.archive.find(id_)
         if kept is not None:

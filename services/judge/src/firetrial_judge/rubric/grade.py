@@ -9,6 +9,7 @@ from enum import StrEnum
 from firetrial_judge.rubric.looking import Look
 from firetrial_judge.rubric.scoring import Conditions, Tally, Weighted, conditions, tally, weighted
 from firetrial_judge.rubric.tree import Rubric
+from firetrial_kit import tenants
 from firetrial_kit.ids import digest
 
 
@@ -73,4 +74,4 @@ def totals(rubric: Rubric, grades: Sequence[LeafGrade]) -> Totals:
 
 def grade_id(submission: str, rubric: str, config_hash: str) -> str:
     """The same files, rubric and judge give the same id: "g-" and 32 hex digits."""
-    return "g-" + digest(submission, rubric, config_hash, length=32)
+    return tenants.mine("g-" + digest(submission, rubric, config_hash, length=32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.ids import digest
 from firetrial_kit.records import Records
@@ -24,7 +25,7 @@ def screened_id(candidate: Candidate, read: Read) -> str:
 
 def tree_id(paper_id: str) -> str:
     """The review of a paper's tree."""
-    return f"t-{paper_id[:_ID]}"
+    return tenants.beside(paper_id, f"t-{tenants.bare(paper_id)[:_ID]}")
 
 
 class Queueing:

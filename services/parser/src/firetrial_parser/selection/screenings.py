@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.ids import digest
@@ -70,7 +71,7 @@ class Screenings:
         model = "" if wanted.offline else self._deciders.model
         deciding = self._deciders.of(model)
         rules = self._deciders.rules(deciding)
-        id_ = digest(wanted.sha256, wanted.form, rules, model, length=24)
+        id_ = tenants.mine(digest(wanted.sha256, wanted.form, rules, model, length=24))
         self._deciders.meter(id_, model, wanted.max_cost_usd)  # tells an unknown price before it begins
         ref = await self._shelf.put_items(id_, wanted.path, wanted.form)
         now = self._clock.now()

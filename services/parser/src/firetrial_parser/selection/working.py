@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
+from firetrial_kit import tenants
 from firetrial_kit.asking import Meter, UpstreamRefused
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
@@ -169,6 +170,8 @@ class Worker:
         if entry.error:
             return Screened(entry.place, entry.candidate, Outcome.ERROR, entry.error)
         charge = Charge(Bill(), work.meter)
+        paper_id = tenants.asked(entry.candidate.paper_id)
+        entry = replace(entry, candidate=replace(entry.candidate, paper_id=paper_id))
         try:
             read = await self._read(entry.candidate)
             candidate = replace(entry.candidate, title=read.title, abstract=read.abstract)
@@ -188,7 +191,8 @@ class Worker:
         finally:
             await asyncio.shield(self._pay(screening_id, charge, work))
         if found.outcome.queued:
-            found = replace(found, review_id=screened_id(entry.candidate, read))
+            review = tenants.beside(screening_id, screened_id(entry.candidate, read))
+            found = replace(found, review_id=review)
         return found
 
     def _ends(self, error: FiretrialError, work: _Work) -> bool:

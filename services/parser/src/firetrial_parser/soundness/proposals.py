@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from firetrial_kit import tenants
 from firetrial_kit.asking import Spent
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
@@ -66,7 +67,7 @@ class Proposals:
         clean, found = await asyncio.to_thread(outcomes.masked, proposal)
         if not mask:
             check("the proposal", outcomes.faults(found))
-        id_ = source.id(clean)
+        id_ = tenants.mine(source.id(clean))
         kept = await self.shelf.put_kept(id_, Kept(clean, found))
         return await self._begin(
             ProposalRecord(id_, State.SUBMITTED, source, *self._now(), kept=kept, title=clean.title)
@@ -86,7 +87,9 @@ class Proposals:
             cure = "only a model extracts proposals: set FIRETRIAL_PARSER_MODEL_URL, or submit the parts"
             raise _refused("paper_id", source.paper_id, cure)
         return await self._begin(
-            ProposalRecord(source.id(None), State.SUBMITTED, source, *self._now(), title=paper.title)
+            ProposalRecord(
+                tenants.mine(source.id(None)), State.SUBMITTED, source, *self._now(), title=paper.title
+            )
         )
 
     async def _begin(self, fresh: ProposalRecord) -> ProposalRecord:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from firetrial_kit import tenants
 from firetrial_kit.errors import Fault
 from firetrial_runner.experiment import MAX_REPEATS, is_id
 
@@ -40,9 +41,12 @@ class Imported:
 
     @property
     def agent_id(self) -> str:
-        """`<agent>-<model>@elsewhere`, what stands between letters, digits, ".", "_" and "-" as one "-"."""
+        """`<agent>-<model>@elsewhere`, what stands between letters, digits, ".", "_" and "-" as one "-".
+
+        It belongs to the tenant whose task it was.
+        """
         model = re.sub(r"[^A-Za-z0-9._-]+", "-", self.model)
-        return f"{self.agent}{'-' if model else ''}{model}{ELSEWHERE}"
+        return tenants.beside(self.task_id, f"{self.agent}{'-' if model else ''}{model}{ELSEWHERE}")
 
     def faults(self) -> Iterator[Fault]:
         if not is_id(self.task_id):

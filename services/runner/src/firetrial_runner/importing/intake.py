@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.ids import digest
@@ -60,7 +61,7 @@ class Intake:
             return await self._taken(told, slip, path, sha256)
 
     async def _taken(self, told: Imported, slip: plan_pb2.Slip | None, path: Path, sha256: str) -> RunRecord:
-        run_id = f"r-{digest('imported', *_parts(told), sha256, length=20)}"
+        run_id = tenants.beside(told.task_id, f"r-{digest('imported', *_parts(told), sha256, length=20)}")
         if slip is not None:
             run_id = await self.experiments.join(told, slip)
         else:
