@@ -118,6 +118,11 @@ async def test_five_submissions_get_the_right_conditions(system: Cluster, s3_ser
         assert parts["paper/paper.md"] == ("paper", False)
         assert parts["logs/results.log"] == ("written by the agent", False)
         assert not any(path.startswith("source/") for path in parts)
+        again = await client.judge_run(runs["incomplete"].id, config=JudgeConfig(judge_repeats=3))
+        own = await client.get_judgement(run_id=runs["incomplete"].id)
+        assert (again.scores.score, own.scores.score) == (0.0, 0.0)
+        assert again.id != own.id, "its own judgement stays"
+        assert again.usage.calls > own.usage.calls
 
 
 async def test_findings_alone_fail_what_is_made_up(system: Cluster, s3_server: servers.S3) -> None:

@@ -25,7 +25,7 @@ class JudgeSettings(ModelSettings):
     judgements_at_once: int = Field(default=8, ge=1, le=256)
     # The pool whose runners carry out sealed tests of repository runs. Empty: the pool of each run.
     test_pool: str = Field(default="", pattern=r"^[a-z0-9-]{0,32}$")
-    # Rounds in which a grader of submissions may have commands run over them before it answers, by the runners
+    # Rounds in which a grader of submissions may have commands run over them before it answers, by runners
     # that carry out sealed tests (pool "default" where test_pool is empty). 0: it sees passages alone.
     looks: int = Field(default=0, ge=0, le=5)
     # Where the analyzer's RPCs answer, "host:port": what it finds settles questions of rubrics. Unset: a

@@ -10,7 +10,7 @@ from firetrial.judge.v1 import judge_service_pb2_grpc, rubric_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.wire import spec_to_domain
-from firetrial_kit.errors import Fault, FiretrialError, Reason, check
+from firetrial_kit.errors import Fault, check
 from firetrial_kit.rpc import MAX_MESSAGE
 
 _ROOM = MAX_MESSAGE - 64 * 1024
@@ -22,18 +22,12 @@ _FOREIGN = ("mode", "core_idea", "convention")
 class GradingRpcs(judge_service_pb2_grpc.JudgeServiceServicer):
     """The part of firetrial.judge.v1.JudgeService that grades."""
 
-    _grader: Grader | None = None
+    _grader: Grader
 
     async def GradeSubmission(
         self, request: pb.GradeSubmissionRequest, context: Any
     ) -> pb.GradeSubmissionResponse:
         check("the judge's configuration", _faults(request.config))
-        if self._grader is None:
-            raise FiretrialError(
-                Reason.NOT_YET,
-                "only a model grades submissions, and this judge has none: "
-                "set FIRETRIAL_JUDGE_MODEL_URL and FIRETRIAL_JUDGE_MODEL_NAME",
-            )
         spec = spec_to_domain(request.config)
         grade = await self._grader.grade(request.rubric, request.files, spec)
         return pb.GradeSubmissionResponse(grade=fitting(grade))
@@ -43,9 +37,11 @@ def fitting(grade: rubric_pb2.Grade) -> rubric_pb2.Grade:
     """The grade as one message can carry it: of thousands of questions, without what was read or said."""
     whole, grade = grade, rubric_pb2.Grade()
     grade.CopyFrom(whole)
-    for name in ("reading", "rationale", "evidence", "votes"):
+    for name in ("looks", "reading", "rationale", "evidence", "votes"):
         if grade.ByteSize() <= _ROOM:
             break
+        if not any(getattr(leaf, name) for leaf in grade.leaves):
+            continue
         for leaf in grade.leaves:
             leaf.ClearField(name)
         grade.faults.append(f"{name} left out of this answer: see results/grades/{grade.id}.json")

@@ -81,12 +81,17 @@ class Judging:
 
     async def keep(self, run: run_pb2.Run, slip: plan_pb2.Slip, judgement: judgement_pb2.Judgement) -> None:
         """Keep a judgement of a run that another kind of judging made, and announce it as the run's own."""
+        ref = await self.shelve(run, judgement)
+        await self._set(JudgedRun(run.id, judgement_id=judgement.id))
+        await self._announce(run, slip, judgement, ref)
+
+    async def shelve(self, run: run_pb2.Run, judgement: judgement_pb2.Judgement) -> ObjectRef:
+        """Keep a judgement that is not the run's own; where it lies."""
         ref = await self._archive.put(judgement)
         await self._judgements.create(
             judgement.id, JudgementRecord(judgement.id, run.id, ref, run.experiment_id)
         )
-        await self._set(JudgedRun(run.id, judgement_id=judgement.id))
-        await self._announce(run, slip, judgement, ref)
+        return ref
 
     async def fail(self, run: run_pb2.Run, slip: plan_pb2.Slip, reason: str) -> None:
         """Record and announce that a run will not be judged."""

@@ -14,8 +14,8 @@ from firetrial_judge.calibration_rpcs import CalibrationRpcs
 from firetrial_judge.entailment_rpcs import EntailmentRpcs
 from firetrial_judge.grading_rpcs import GradingRpcs
 from firetrial_judge.judging import Judging
+from firetrial_judge.kinds.by_kind import ByKind
 from firetrial_judge.records import JudgedRun, JudgementRecord
-from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.wire import is_id
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
 from firetrial_kit.records import Records
@@ -30,15 +30,16 @@ class JudgeServicer(GradingRpcs, CalibrationRpcs, EntailmentRpcs):
         archive: Archive,
         judgements: Records[JudgementRecord],
         runs: Records[JudgedRun],
+        kinds: ByKind,
         *,
-        grader: Grader | None = None,
         calibrating: Calibrating | None = None,
     ) -> None:
         self._judging = judging
+        self._kinds = kinds
         self._archive = archive
         self._judgements = judgements
         self._runs = runs
-        self._grader = grader
+        self._grader = kinds.follow_ups.grader
         self._calibrating = calibrating
 
     async def ScoreText(self, request: pb.ScoreTextRequest, context: Any) -> pb.ScoreTextResponse:
@@ -65,7 +66,7 @@ class JudgeServicer(GradingRpcs, CalibrationRpcs, EntailmentRpcs):
     async def JudgeRun(self, request: pb.JudgeRunRequest, context: Any) -> pb.JudgeRunResponse:
         if not is_id(request.run_id):
             raise invalid("the request", [Fault("run_id", request.run_id, "must be the id of a run")])
-        return pb.JudgeRunResponse(judgement=await self._judging.again(request.run_id, request.config))
+        return pb.JudgeRunResponse(judgement=await self._kinds.again(request.run_id, request.config))
 
     async def WatchJudgements(
         self, request: pb.WatchJudgementsRequest, context: Any
