@@ -46,7 +46,7 @@ async def build(parts: Parts) -> Service:
     )
     grader = assembly.grader(settings, parts, client, purses)
     kinds = await assembly.by_kind(settings, parts, archive, judging, grader)
-    servicer = JudgeServicer(judging, archive, judgements, runs, grader=grader, calibrating=calibrating)
+    servicer = JudgeServicer(judging, archive, judgements, runs, kinds, calibrating=calibrating)
     servicer.entailing = Entailing(judges, purses, metrics)
 
     def register(server: rpc.Server) -> None:
