@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from firetrial.access.v1 import access_pb2, identity_service_pb2, identity_service_pb2_grpc
 from firetrial.audit.v1.events_pb2 import CallAudited
+from firetrial.judge.v1 import entailment_pb2, judge_service_pb2_grpc
 from firetrial.runner.v1 import run_pb2, runner_service_pb2_grpc
 from firetrial.runner.v1 import runner_service_pb2 as pb
 from firetrial_kit import auth, rpc, tenants, tokens
@@ -27,7 +29,9 @@ from firetrial_kit.bus import Outgoing
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.metrics import KitMetrics
+from firetrial_kit.neighbours import channel_to
 from firetrial_kit.records import Records
+from firetrial_kit.settings import SettingsError
 from firetrial_kit.testing import InMemoryBus, InMemoryState
 
 NAME = "firetrial.runner.v1.RunnerService"
@@ -36,6 +40,7 @@ TOKENS = {name: tokens.new_token() for name in ("acme", "acme-reads", "umbra", "
 
 # The generated class is abstract to mypy alone; what is not overridden is a method that is not there.
 _Servicer: Any = runner_service_pb2_grpc.RunnerServiceServicer
+_JudgeServicer: Any = judge_service_pb2_grpc.JudgeServiceServicer
 
 
 class Runs(_Servicer):  # type: ignore[misc]
@@ -65,6 +70,17 @@ class Runs(_Servicer):  # type: ignore[misc]
             await asyncio.sleep(0.01)
 
 
+class Judge(_JudgeServicer):  # type: ignore[misc]
+    """Remembers for whom it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str | None] = []
+
+    async def CheckEntailment(self, request: Any, context: Any) -> Any:
+        self.asked.append(tenants.current())
+        return entailment_pb2.CheckEntailmentResponse()
+
+
 class Bus(InMemoryBus):
     away = False
 
@@ -76,8 +92,10 @@ class Bus(InMemoryBus):
 
 @dataclass(frozen=True, slots=True)
 class Place:
+    address: str
     channel: grpc.aio.Channel
     runs: Any
+    judge: Judge
     bus: Bus
     file: Path
     log: list[Any]
@@ -116,9 +134,13 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
         metrics = KitMetrics(CollectorRegistry())
         server = rpc.Server("127.0.0.1:0", metrics=metrics, log=log, gate=gate, audit=audit)
         server.add(NAME, runner_service_pb2_grpc.add_RunnerServiceServicer_to_server, Runs())
-        port = await server.start()
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield Place(channel, runner_service_pb2_grpc.RunnerServiceStub(channel), bus, file, told)
+        judge = Judge()
+        add = judge_service_pb2_grpc.add_JudgeServiceServicer_to_server
+        server.add("firetrial.judge.v1.JudgeService", add, judge)
+        address = f"127.0.0.1:{await server.start()}"
+        async with grpc.aio.insecure_channel(address) as channel:
+            runs = runner_service_pb2_grpc.RunnerServiceStub(channel)
+            yield Place(address, channel, runs, judge, bus, file, told)
         await server.stop(0)
 
 
@@ -251,3 +273,23 @@ async def test_no_token_is_in_any_log_line(place: Place) -> None:
             await place.runs.GetRun(pb.GetRunRequest(id="r-none"), metadata=by(name))
     assert place.log
     assert not any(token[4:] in repr(place.log) for token in TOKENS.values())
+
+
+async def test_services_say_who_they_are_and_for_whom_they_ask(place: Place) -> None:
+    async with AsyncExitStack() as stack:
+        channel = await channel_to(place.address, stack, token=TOKENS["judge"])
+        identity: Any = identity_service_pb2_grpc.IdentityServiceStub(channel)
+        told = await identity.WhoAmI(identity_service_pb2.WhoAmIRequest())
+        assert (told.name, list(told.scopes)) == ("judge", [access_pb2.SCOPE_SERVICE])
+        judge: Any = judge_service_pb2_grpc.JudgeServiceStub(channel)
+        with tenants.acting("acme"):
+            await judge.CheckEntailment(entailment_pb2.CheckEntailmentRequest())
+        runs: Any = runner_service_pb2_grpc.RunnerServiceStub(channel)
+        assert await code(runs.GetRun(pb.GetRunRequest(id="r-1"))) is grpc.StatusCode.PERMISSION_DENIED
+    assert place.judge.asked == ["acme"]
+
+
+async def test_a_service_sends_no_token_in_the_clear() -> None:
+    async with AsyncExitStack() as stack:
+        with pytest.raises(SettingsError, match="in the clear"):
+            await channel_to("judge.example:443", stack, token=TOKENS["judge"])

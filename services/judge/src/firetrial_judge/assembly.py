@@ -73,6 +73,7 @@ async def analyzer(settings: JudgeSettings, parts: Parts) -> Checker | None:
         ca=settings.analyzer_tls_ca,
         cert=settings.tls_cert,
         key=settings.tls_key,
+        token=parts.settings.service_token.get_secret_value(),
     )
     return AnalyzerByAddress(settings.analyzer_address, channel)
 

@@ -53,6 +53,7 @@ async def judge(settings: ParserSettings, parts: Parts) -> JudgeByAddress | None
         ca=settings.judge_tls_ca,
         cert=settings.tls_cert,
         key=settings.tls_key,
+        token=parts.settings.service_token.get_secret_value(),
     )
     return JudgeByAddress(settings.judge_address, channel)
 
