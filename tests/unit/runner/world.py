@@ -33,6 +33,7 @@ from firetrial_runner.importing.intake import Intake
 from firetrial_runner.kinds.sealed_wire import SealedTests, sealed_tests
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.needs import Needs
+from firetrial_runner.pilots.stay import Stay
 from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.reaper import Reaper
@@ -98,6 +99,7 @@ class World:
     ways: Ways | None = None
     inventory: FakeInventory = field(default_factory=FakeInventory)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    stay: Stay = field(init=False)
     gpus: Gpus = field(init=False)
     books: Books = field(init=False)
     presence: Presence = field(init=False)
@@ -113,6 +115,7 @@ class World:
         log = structlog.get_logger()
         self.books = Books(self.state)
         self.presence = Presence(self.work_dir)
+        self.stay = Stay(self.clock, log)
         metrics = RunnerMetrics(self.registry, "default", 2)
         announce = Announcer(self.bus, self.clock)
         lease = self.presence.lease
@@ -144,6 +147,7 @@ class World:
             TTL_S,
             execution.run,
             self.gpus,
+            self.stay,
         )
         self.experiments = Experiments(
             self.books, self.objects, announce, self.dispatch, self.clock, MOST, needs
@@ -163,7 +167,7 @@ class World:
             announce=announce,
             log=log,
         )
-        self.sealed = sealed_tests(execution, self.books, self.bus, TTL_S, log)
+        self.sealed = sealed_tests(execution, self.dispatch, self.bus)
         self.reaper = Reaper(
             self.sandbox, self.presence, self.work_dir, self.books, self.dispatch, self.clock, metrics, log
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from firetrial_runner.kubernetes_cli import kubernetes_job
+from firetrial_runner.pilots.cli import pilots
 
 if TYPE_CHECKING:
     from firetrial_runner.programs import Program, Shelf
@@ -135,4 +136,4 @@ def _told(program: Program, shelf: Shelf) -> dict[str, object]:
     return {"program": program.told, "installed": bool(place), "place": place, "how": "" if place else how}
 
 
-commands: list[click.Command] = [sandbox_command, programs, kubernetes_job]
+commands: list[click.Command] = [sandbox_command, programs, kubernetes_job, pilots]

@@ -23,6 +23,7 @@ from firetrial_runner.gpus.gpus import Gpus
 from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.grip import Grip
 from firetrial_runner.metrics import RunnerMetrics
+from firetrial_runner.pilots.stay import Stay
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, Yield
 from firetrial_runner.sandbox.port import Termination
@@ -33,6 +34,9 @@ _IN_USE_S, _LACKING_S = 5.0, 15.0
 """Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them."""
 _ASSESSED_S = 2.0
 """Seconds after which a run is looked at again whose proposal is not assessed yet."""
+_ELSEWHERE_S = 2.0
+"""Seconds after which a run is looked at again, by another, that a runner has not enough time for."""
+_TIME = "a runner that has as much time as it may take"
 _CANCELLED_S = 1.0
 """Seconds that a cancelled attempt has to end with what it has; it is cut off then, wherever it is."""
 Attempt = Callable[[Run, Grip], Awaitable[Yield]]
@@ -59,6 +63,7 @@ class Dispatch:
     ttl_s: float
     attempt: Attempt
     gpus: Gpus
+    stay: Stay
 
     @property
     def turns(self) -> TurnTaking:
@@ -184,11 +189,15 @@ class Dispatch:
             await self.tell(ended)
 
     async def _equip(self, run: Run) -> None:
-        """Give it the GPUs that it asks for, until it is over."""
+        """Give it the GPUs that it asks for, until it is over. One that cannot end here is left to others."""
+        if not self.stay.lasts(run.limits.wall_s):
+            await self.books.change_run(run.id, lambda run: runs.waits(run, _TIME))
+            raise WaitsError(run, _TIME, _ELSEWHERE_S)
         if not self.gpus.take(run.id, run.limits.gpus):
             raise await self._waits(run)
         try:
-            await self._conduct(run.id)
+            with self.stay.busy():
+                await self._conduct(run.id)
         finally:
             self.gpus.release(run.id)
 
