@@ -56,6 +56,9 @@ asyncapi: .venv/.dev  ## make docs/asyncapi.yaml, the event catalogue, from the 
 asyncapi-check: .venv/.dev  ## the committed event catalogue is what the code says
 	@$(BIN)/python tools/asyncapi.py --check
 
+metrics-table: .venv/.dev  ## make the table in docs/metrics.md from the code
+	@$(BIN)/python tools/metrics_table.py
+
 lock:  ## resolve what changed into requirements.lock (UPGRADE=--upgrade: everything anew)
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
 	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
@@ -153,4 +156,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check lock-check d
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean

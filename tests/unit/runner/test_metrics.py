@@ -1,56 +1,21 @@
-"""What is counted: names and units as Prometheus has them, a whole table, and figures that are right."""
+"""What is counted: each thing once, and figures that are right."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Collection
 from pathlib import Path
 
-import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.metrics import MetricWrapperBase
 
+from firetrial_runner import run as runs
 from firetrial_runner.egress.contacts import Visit
+from firetrial_runner.gateway.account import Account
 from firetrial_runner.gateway.exchange import Exchange, Tokens
 from firetrial_runner.gpus.device import GIB
 from firetrial_runner.metrics import EgressMetrics, GatewayMetrics, GpuMetrics, RunnerMetrics
 from firetrial_runner.run import RunUsage
+from firetrial_runner.sandbox.port import Leftover
 from unit.runner.world import World
-
-README = Path(__file__).resolve().parents[3] / "services/runner/README.md"
-GROWS = {"run", "run_id", "run_key", "host", "agent", "task", "experiment", "token", "path"}
-
-
-def every() -> list[MetricWrapperBase]:
-    """All that the runner has, in the order in which they are made."""
-    registry = CollectorRegistry()
-    RunnerMetrics(registry, "default", 1)
-    GatewayMetrics(registry)
-    found = list(registry._collector_to_names)
-    assert all(isinstance(metric, MetricWrapperBase) for metric in found)
-    return found  # type: ignore[return-value]
-
-
-def row(metric: MetricWrapperBase) -> str:
-    (family,) = metric.describe()
-    name = f"{family.name}_total" if family.type == "counter" else family.name
-    cells = (f"`{name}`", family.type, ", ".join(metric._labelnames), family.documentation)
-    return re.sub(" +", " ", f"| {' | '.join(cells)} |")
-
-
-def test_the_readme_has_all_of_them() -> None:
-    told = [line for line in README.read_text().splitlines() if line.startswith("| `firetrial_")]
-    assert told == [row(metric) for metric in every()]
-
-
-@pytest.mark.parametrize("metric", every(), ids=lambda metric: next(iter(metric.describe())).name)
-def test_names_and_labels_are_as_prometheus_has_them(metric: MetricWrapperBase) -> None:
-    (family,) = metric.describe()
-    assert re.fullmatch(r"firetrial_[a-z][a-z_]*[a-z]", family.name)
-    assert not GROWS & set(metric._labelnames)
-    assert not re.search(r"_(ms|milliseconds|minutes|kb|mb|mib|percent|dollars)(_|$)", family.name)
-    if family.type == "histogram":
-        assert re.search(r"_(seconds|bytes|ratio)$", family.name)
-    assert family.documentation.endswith(".")
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
@@ -94,6 +59,58 @@ async def test_what_a_dead_runner_left_is_counted_by_its_kind(tmp_path: Path) ->
     (world.work_dir / "runners" / dead).touch()
     await world.reaper.sweep()
     assert value(world.registry, "runner_reaped_total", kind="folder") == 2
+
+
+async def test_runs_are_counted_by_state_until_they_have_ended(tmp_path: Path) -> None:
+    world = World(tmp_path / "work")
+    first, second = [(await world.submit(program, max_attempts=1))[0] for program in ("conclude", "hang")]
+    await world.reaper.sweep()
+    assert value(world.registry, "open_runs", pool="default", state="queued") == 2
+    await world.dispatch.cancel(second.id)
+    await world.deliver()
+    await world.reaper.sweep()
+    assert value(world.registry, "open_runs", pool="default", state="queued") is None
+    assert value(world.registry, "open_runs", pool="default", state="concluded") == 1
+    await world.books.change_run(first.id, runs.judged)
+    await world.reaper.sweep()
+    assert value(world.registry, "open_runs", pool="default", state="concluded") is None
+
+
+async def test_money_is_that_of_experiments_with_a_cap_and_runs_to_come(tmp_path: Path) -> None:
+    world = World(tmp_path / "work")
+    (run,) = await world.submit("conclude", max_cost_usd=2.5)
+    await world.submit("vanish")
+    await world.books.accounts.create(run.experiment_id, Account(0.75))
+    await world.reaper.sweep()
+    assert value(world.registry, "experiment_budget_usd") == 2.5
+    assert value(world.registry, "experiment_spent_usd") == 0.75
+
+
+async def test_sandboxes_that_cannot_be_removed_are_leaked(tmp_path: Path) -> None:
+    world = World(tmp_path / "work")
+    dead = f"{world.presence.lease.partition('-')[0]}-gone"
+    (world.work_dir / "runners" / dead).touch()
+
+    async def left() -> list[Leftover]:
+        mine = [Leftover("r-1", world.presence.lease, what) for what in ("process 1", "process 2")]
+        return [*mine, Leftover("r-2", dead, "container")]
+
+    async def reap(_: Collection[str]) -> list[Leftover]:
+        return []
+
+    world.sandbox.leftovers, world.sandbox.reap = left, reap  # type: ignore[method-assign]
+    await world.reaper.sweep()
+    by = {"pool": "default", "sandbox": "fake"}
+    assert value(world.registry, "sandboxes_alive", **by) == 1
+    assert value(world.registry, "sandboxes_leaked", **by) == 1
+
+
+def test_a_runner_without_slots_is_none_of_its_pool() -> None:
+    registry = CollectorRegistry()
+    RunnerMetrics(registry, "default", 0)
+    assert value(registry, "runner_slots", pool="default") is None
+    RunnerMetrics(registry := CollectorRegistry(), "default", 3)
+    assert value(registry, "runner_slots", pool="default") == 3
 
 
 def test_contacts_by_policy_and_decision() -> None:

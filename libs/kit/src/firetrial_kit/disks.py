@@ -12,6 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 _FREE = "firetrial_disk_free_bytes", "Room that is left where a service writes, to one without privileges."
+_BY = ("service", "path")
 _SIZE = "firetrial_disk_size_bytes", "Size of the disk where a service writes."
 
 
@@ -27,10 +28,10 @@ class Disks(Collector):
         self._folders[service, path] = folder
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        yield from (GaugeMetricFamily(*told) for told in (_FREE, _SIZE))
+        yield from (GaugeMetricFamily(*told, labels=_BY) for told in (_FREE, _SIZE))
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        free, size = (GaugeMetricFamily(*told, labels=("service", "path")) for told in (_FREE, _SIZE))
+        free, size = (GaugeMetricFamily(*told, labels=_BY) for told in (_FREE, _SIZE))
         for labels, folder in self._folders.items():
             with suppress(OSError):
                 disk = os.statvfs(folder)

@@ -37,6 +37,14 @@ _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL
 _PROTOCOL = "http/protobuf"
 
 
+class SpanMetrics:
+    """Spans that were sent, where any are."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        told = "Spans handed to the collector, by whether it took them: exported or failed."
+        self.spans = Counter("firetrial_trace_spans_total", told, ["result"], registry=registry)
+
+
 def is_wanted(environ: Mapping[str, str]) -> bool:
     """Whether the environment asks for it. Raises SettingsError for what is not spoken here."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
@@ -99,8 +107,7 @@ def _counting(
     """The exporter, with its spans counted, and a word where the collector goes away or comes back."""
     from opentelemetry.sdk.trace import export  # noqa: PLC0415
 
-    told = "Spans handed to the collector, by whether it took them: exported or failed."
-    spans = Counter("firetrial_trace_spans_total", told, ["result"], registry=registry)
+    spans = SpanMetrics(registry).spans
 
     class Counting(export.SpanExporter):
         away = False

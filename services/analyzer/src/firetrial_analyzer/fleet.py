@@ -24,6 +24,7 @@ _EVERY_S = 5.0
 _OLD_S = 30.0
 """Seconds after which figures are of the past."""
 _RUN = "run"
+_NOTHING = Figures((), (), (), {}, 0, None)
 
 
 class Fleet(Collector):
@@ -58,14 +59,16 @@ class Fleet(Collector):
             self._figures = None
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        yield _gauge("broker_up", "", (), {})
+        yield _up(0)
+        yield from self._shown(_NOTHING)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         figures = self._figures if self._clock() - self._seen <= _OLD_S else None
-        told = "1 where the last look at the broker was answered, else 0."
-        yield _gauge("broker_up", told, (), {(): 1.0 if figures else 0.0})
-        if figures is None:
-            return
+        yield _up(0 if figures is None else 1)
+        if figures is not None:
+            yield from self._shown(figures)
+
+    def _shown(self, figures: Figures) -> Iterator[GaugeMetricFamily]:
         yield from self._of_pools([work for work in figures.work if work.kind == _RUN])
         yield from self._of_consumers(figures.consumers)
         yield from _of_streams(figures)
@@ -92,7 +95,7 @@ class Fleet(Collector):
         figures = {
             "pending": "Messages that were not delivered yet to a durable consumer.",
             "unsettled": "Messages that were delivered to it and are not settled.",
-            "redelivered": "Those of them that were delivered more than once.",
+            "redelivered": "Messages that were delivered to it more than once and are not settled.",
         }
         for name, told in figures.items():
             found = (((one.stream, one.name), getattr(one, name)) for one in consumers)
@@ -108,6 +111,11 @@ class Fleet(Collector):
         return sums
 
 
+def _up(value: int) -> GaugeMetricFamily:
+    told = "1 where the last look at the broker was answered; else 0, and what the broker tells is not there."
+    return _gauge("broker_up", told, (), {(): value})
+
+
 def _of_streams(figures: Figures) -> Iterator[GaugeMetricFamily]:
     messages: dict[tuple[str, ...], float] = {(s.name,): s.messages for s in figures.streams}
     size: dict[tuple[str, ...], float] = {(s.name,): s.bytes for s in figures.streams}
@@ -119,7 +127,7 @@ def _of_streams(figures: Figures) -> Iterator[GaugeMetricFamily]:
     yield _gauge("stream_limit_bytes", "What a stream may take, where that is limited.", ("stream",), limits)
     yield _gauge("broker_storage_bytes", "Size of all streams in files.", (), {(): figures.bytes})
     limit: Samples = {} if figures.limit_bytes is None else {(): figures.limit_bytes}
-    yield _gauge("broker_storage_limit_bytes", "What they may take, where that is limited.", (), limit)
+    yield _gauge("broker_storage_limit_bytes", "What all streams may take, where that is limited.", (), limit)
 
 
 def _gauge(name: str, told: str, by: Sequence[str], samples: Samples) -> GaugeMetricFamily:

@@ -29,7 +29,7 @@ class JudgeMetrics:
         )
         votes = "firetrial_judge_votes_total", "Votes cast by panels, on claims that two or more voted on."
         self._votes = Counter(*votes, ["backend"], registry=registry)
-        flips = "firetrial_judge_flips_total", "Those of them that differ from the panel's verdict."
+        flips = "firetrial_judge_flips_total", "Votes cast by panels that differ from their verdict."
         self._flips = Counter(*flips, ["backend"], registry=registry)
 
     def count(self, judgement: Judgement) -> None:

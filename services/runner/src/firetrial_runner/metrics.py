@@ -115,10 +115,11 @@ class CensusMetrics:
         make = _Make(registry, "firetrial_")
         self._pools = Bounded()
         told = "Runs that have not ended, by state: queued, running, or concluded (the judge decides)."
-        self._runs = make.gauge("runs", told, "pool", "state")
+        self._runs = make.gauge("open_runs", told, "pool", "state")
         told = "What experiments with a cap and with runs that have not ended may cost together."
         self._budget = make.gauge("experiment_budget_usd", told)
-        self._spent = make.gauge("experiment_spent_usd", "What they have cost.")
+        told = "What experiments with a cap and with runs that have not ended have cost together."
+        self._spent = make.gauge("experiment_spent_usd", told)
         told = "Sandboxes of this runner, at its last look."
         self._alive = make.gauge("sandboxes_alive", told, "pool", "sandbox")
         told = "Sandboxes of dead runners of this machine that the last look could not remove."
