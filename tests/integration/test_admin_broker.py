@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.jetstream import JetStreamBus, connect
 from firetrial_operate.admin.cli import admin
 from support import servers
+from support.operating import asked
 
 pytestmark = pytest.mark.needs("nats-server")
 Admin = Callable[..., Any]
@@ -36,19 +37,9 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def ask(broker: str, tmp_path: Path) -> Admin:
-    """Runs `firetrial admin …` in a thread: its JSON, or its words where `words`."""
+    """Runs `firetrial admin …`."""
     environ = {"FIRETRIAL_NATS_URL": broker, "FIRETRIAL_OBJECTS_URL": f"file://{tmp_path}/objects"}
-
-    async def asked(*argv: str, words: bool = False) -> Any:
-        def run() -> Any:
-            told = [*argv, *([] if words else ["--json"])]
-            result = CliRunner(env=environ).invoke(admin, told, catch_exceptions=False)
-            assert result.exit_code == 0, result.output
-            return result.output if words else json.loads(result.output)
-
-        return await asyncio.to_thread(run)
-
-    return asked
+    return partial(asked, environ)
 
 
 @asynccontextmanager

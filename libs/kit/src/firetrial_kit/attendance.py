@@ -13,12 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.records import Records
-from firetrial_kit.service import Parts
 from firetrial_kit.state import State
+
+if TYPE_CHECKING:
+    from firetrial_kit.service import Parts
 
 KIND = "attendant"
 BEAT_S = 3.0
@@ -73,7 +76,7 @@ def of(parts: Parts, pool: str, slots: int, busy: Callable[[], int]) -> Attendan
 
 @dataclass(frozen=True, slots=True)
 class Attendance:
-    """Says that `me` is there, with as much in hand as `busy` tells; sets `retire` where a drain was asked."""
+    """Says that `me` is there, with as much in hand as `busy` tells; where a drain was asked, retires."""
 
     state: State
     clock: Clock

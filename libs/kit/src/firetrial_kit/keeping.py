@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
+from importlib.util import find_spec
 
 import nats.errors
 import structlog
@@ -51,8 +52,8 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """What is an experiment's alone: `records` by their keys in the service's state, `objects` by uri, and the
-    runs by id. `others` is what it uses and others may too, with the reason why that stays.
+    """What is an experiment's alone: `records` by their keys in the service's state, `objects` by uri, and
+    `runs` by id. `others` is what it uses and others may too, with the reason why that stays.
 
     `running` says why it cannot be taken away yet, `protected` by whom it is held for good; both are empty
     where nothing speaks against it. `ended` is when the last of it ended, where the service knows.
@@ -114,9 +115,12 @@ class Steward:
         return sorted(f"{kind}.{decode(id_)}" for kind, _, id_ in parts)
 
 
-def steward(service: str) -> Steward:
-    """That of a service that is installed here. Raises ImportError."""
-    found: Steward = import_module(f"firetrial_{service}.rebuild").STEWARD
+def steward(service: str) -> Steward | None:
+    """That of a service; None where it is not installed here, or keeps no copies."""
+    module = f"firetrial_{service}"
+    if find_spec(module) is None or find_spec(f"{module}.rebuild") is None:
+        return None
+    found: Steward = import_module(f"{module}.rebuild").STEWARD
     return found
 
 

@@ -29,6 +29,7 @@ from firetrial_kit.events import WORK
 from firetrial_kit.figures import BrokerFigures, Figures
 from firetrial_kit.fs import FilesystemObjects
 from firetrial_kit.ids import digest
+from firetrial_kit.keeping import Keeper, steward
 from firetrial_kit.kv import JetStreamState
 from firetrial_kit.labels import clean
 from firetrial_kit.measured import MeasuredObjects
@@ -133,16 +134,17 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         ) else None  # fmt: skip
         gate, audit = auth.open_gate(common.tokens_file, SystemClock(), log), Audit(bus, SystemClock(), log)
         server = rpc.Server(common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit)
-        services = []
+        services, keepers = [], []
         for name, build in builds.items():
             settings = CommonSettings.from_env(environ, name)
             kit_metrics.runs(name)
+            state = await JetStreamState.open(client, f"ft_{name}")
             parts = Parts(
                 service=name,
                 environ=environ,
                 settings=settings,
                 bus=bus,
-                state=await JetStreamState.open(client, f"ft_{name}"),
+                state=state,
                 objects=measured_objects(settings, name, kit_metrics),
                 clock=SystemClock(),
                 metrics=kit_metrics,
@@ -154,6 +156,8 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
                 retire=retiring if len(builds) == 1 else None,
             )
             services.append(await build(parts))
+            if known := steward(name):
+                keepers.append(Keeper(client, state, parts.objects, known, parts.log))
         for service in services:
             service.register(server)
         metrics_port = stack.enter_context(metrics.serving(registry, common.metrics_address, ready.is_set))
@@ -165,7 +169,8 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         ]
         retirement = _Retirement(bus, stop, retiring, consumers)
         tasks = [asyncio.create_task(retirement.consume(consumer)) for consumer in consumers]
-        background = [asyncio.create_task(work()) for service in services for work in service.background]
+        meanwhile = [work for service in services for work in service.background]
+        background = [asyncio.create_task(work()) for work in (*meanwhile, *(one.run for one in keepers))]
         ready.set()
         _announce(common, rpc_port, metrics_port)
         log.info("serving", rpc_port=rpc_port, metrics_port=metrics_port, services=list(builds))

@@ -17,7 +17,7 @@ import polars as pl
 from firetrial_analyzer.analysis import AnalysedRun
 from firetrial_analyzer.announce import Announcer
 from firetrial_analyzer.archive import KEPT, Archive
-from firetrial_analyzer.columns import Key, Row, key_of, row
+from firetrial_analyzer.columns import Key, Row, key, key_of, row
 from firetrial_analyzer.compose import SHOWN_RUNS, Composer
 from firetrial_analyzer.cutoffs import Cutoff, shipped
 from firetrial_analyzer.ledger import Ledger
@@ -127,16 +127,28 @@ class Reports:
             )
         return record
 
-    async def rebuild(self) -> list[str]:
-        """Makes the records of all experiments anew from the analyses in the store; returns their ids."""
+    async def rebuild(self, *, keep: bool = False) -> list[str]:
+        """Makes the records of all experiments anew from the analyses in the store; returns their ids.
+
+        With `keep`, a record that there is stays and gets the rows that it lacks; told is which changed.
+        """
         found: dict[str, list[Row]] = {}
         for run_id in await self._archive.run_ids():
             item = await self._archive.analysis(run_id)
             if item.run.experiment:
                 found.setdefault(item.run.experiment, []).append(row(item))
-        for experiment, rows in found.items():
+        changed = [id_ for id_, rows in found.items() if await self._rebuild(id_, rows, keep=keep)]
+        return sorted(changed)
+
+    async def _rebuild(self, experiment: str, rows: Sequence[Row], *, keep: bool) -> bool:
+        known = await self.records.find(experiment) if keep else None
+        if known is None:
             await self._ledger.rebuild(experiment, rows)
-        return sorted(found)
+            return True
+        lacking = [row for row in rows if not await self._ledger.holds(experiment, *key(row))]
+        for one in lacking:
+            await self._ledger.add(one, known.plan)
+        return bool(lacking)
 
     async def _keep(self, item: AnalysedRun, plan: Plan) -> None:
         run = item.run

@@ -17,6 +17,12 @@ _COMMANDS = {
         "Who reads the streams.",
     ),
     "dead": ("firetrial_operate.admin.dead_cli:dead", "Messages that were given up."),
+    "drain": ("firetrial_operate.admin.runners_cli:drain", "Have runners take nothing new, and end."),
+    "rebuild-state": (
+        "firetrial_operate.admin.rebuild_cli:rebuild_state",
+        "Make the state again.",
+    ),
+    "runners": ("firetrial_operate.admin.runners_cli:runners", "Runners that are there."),
     "streams": ("firetrial_operate.admin.broker_cli:streams", "What the broker keeps."),
 }
 
