@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import yaml
 
 from support import servers
@@ -58,18 +54,20 @@ class Prometheus:
         return [rule for group in self._ask("rules", {})["groups"] for rule in group["rules"]]
 
     def _ask(self, what: str, parameters: Mapping[str, str]) -> Any:
-        url = f"{self.url}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
-        try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
-                return json.loads(answer.read())["data"]
-        except urllib.error.HTTPError as error:
-            raise QueryError(f"{json.loads(error.read())['error']}: {parameters}") from None
+        answer = httpx.get(f"{self.url}/api/v1/{what}", params=parameters, timeout=30).json()
+        if answer["status"] != "success":
+            raise QueryError(f"{answer['error']}: {parameters}")
+        return answer["data"]
 
 
 def config(targets: Mapping[str, Sequence[str]], interval: str = f"{STEP_S}s") -> dict[str, Any]:
-    """The deployed configuration with other targets by job, looked at more often. A job without any is left out."""
+    """The deployed configuration with these targets by job, looked at more often; other jobs are left out."""
     found: dict[str, Any] = yaml.safe_load((DEPLOYED / "prometheus.yml").read_text())
-    found["global"] |= {"scrape_interval": interval, "scrape_timeout": interval, "evaluation_interval": interval}
+    found["global"] |= {
+        "scrape_interval": interval,
+        "scrape_timeout": interval,
+        "evaluation_interval": interval,
+    }
     found["rule_files"] = [str(DEPLOYED / path) for path in found["rule_files"]]
     del found["alerting"]
     found["scrape_configs"] = [
@@ -81,7 +79,9 @@ def config(targets: Mapping[str, Sequence[str]], interval: str = f"{STEP_S}s") -
 
 
 @contextmanager
-def prometheus(folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str = "") -> Iterator[Prometheus]:
+def prometheus(
+    folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str = ""
+) -> Iterator[Prometheus]:
     """Prometheus under `folder`, watching host:port `targets` by job and itself."""
     folder.mkdir(parents=True, exist_ok=True)
     port = servers.free_port()
@@ -99,9 +99,8 @@ def prometheus(folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str
         if process.poll() is not None:
             raise RuntimeError(f"prometheus ended: {(folder / 'prometheus.log').read_text()[-2000:]}")
         try:
-            with urllib.request.urlopen(f"{found.url}/-/ready", timeout=1):
-                return True
-        except OSError:
+            return httpx.get(f"{found.url}/-/ready", timeout=1).is_success
+        except httpx.TransportError:
             return False
 
     try:
@@ -109,11 +108,3 @@ def prometheus(folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str
         yield found
     finally:
         servers.end(process)
-
-
-def scraped_for(found: Prometheus, jobs: int, seconds: float) -> float:
-    """Wait until `jobs` targets answer, and for `seconds` more; gives when they did, in Unix seconds."""
-    servers.wait_for(lambda: list(found.targets().values()).count("up") >= jobs, f"{jobs} targets", 30)
-    since = time.time()
-    time.sleep(seconds)
-    return since

@@ -21,7 +21,7 @@ def _ended(labels: str = "", by: str = "") -> str:
 
 
 def _state(state: str) -> str:
-    return f'sum(max by (pool, state) (firetrial_runs{{{_POOL}, state="{state}"}})) or vector(0)'
+    return f'sum(max by (pool, state) (firetrial_open_runs{{{_POOL}, state="{state}"}})) or vector(0)'
 
 
 _NOW = Row(
@@ -69,7 +69,7 @@ _OUTCOMES = Row(
         ),
         lines(
             "Runs by state",
-            (Query(f"sum by (state) (max by (pool, state) (firetrial_runs{{{_POOL}}}))", "{{state}}"),),
+            (Query(f"sum by (state) (max by (pool, state) (firetrial_open_runs{{{_POOL}}}))", "{{state}}"),),
             "Runs that have not ended. What is queued should fall while an experiment goes on.",
             stacked=True,
         ),

@@ -12,7 +12,7 @@ _DELIVERED = f"max by (pool) (firetrial_pool_delivered_runs{{{_POOL}}})"
 _OLDEST = f"max by (pool) (firetrial_pool_oldest_waiting_seconds{{{_POOL}}})"
 _SLOTS = f"sum by (pool) (firetrial_runner_slots{{{_POOL}}})"
 _BUSY = f"sum by (pool) (firetrial_runner_slots_busy{{{_POOL}}})"
-_RUNNERS = f"count by (pool) (firetrial_runner_slots{{{_POOL}}})"
+_RUNNERS = f"count by (pool) (firetrial_runner_slots{{{_POOL}}} > 0)"
 _AGE: Steps = ((None, "green"), (3600, "yellow"), (6 * 3600, "red"))
 _FREE: Steps = ((None, "red"), (0.05, "yellow"), (0.2, "green"))
 
