@@ -6,6 +6,8 @@ import asyncio
 
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from firetrial.access.v1.identity_service_pb2 import WhoAmIRequest, WhoAmIResponse
+from firetrial.access.v1.identity_service_pb2_grpc import IdentityServiceStub
 from firetrial_client.attributions import AttributionCalls
 from firetrial_client.endpoints import SERVICES
 from firetrial_client.errors import FiretrialError
@@ -33,6 +35,12 @@ class AsyncFiretrial(
         """For each service "serving", "not serving", or why it did not answer."""
         states = await asyncio.gather(*(self._health(service, timeout) for service in SERVICES))
         return dict(zip(SERVICES, states, strict=True))
+
+    async def whoami(self) -> WhoAmIResponse:
+        """Who the servers take the caller for: tenant, scopes, quotas. Raises UNAUTHENTICATED."""
+        return await self._one(
+            "runner", lambda: IdentityServiceStub(self._channels.of("runner")).WhoAmI, WhoAmIRequest()
+        )
 
     async def _health(self, service: str, timeout: float) -> str:
         request = health_pb2.HealthCheckRequest(service=f"firetrial.{service}.v1.{service.title()}Service")

@@ -49,7 +49,8 @@ class Caller:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         variables = os.environ if environ is None else environ
-        self._channels = Channels(lambda: endpoints.find(endpoint, variables), endpoints.find_tls(variables))
+        tls, token = endpoints.find_tls(variables), endpoints.find_token(variables)
+        self._channels = Channels(lambda: endpoints.find(endpoint, variables), tls, token)
         self._timeout = timeout
         self._patience = patience
         self._span = WATCH_SPAN
@@ -68,7 +69,7 @@ class Caller:
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         trace = self._trace or secrets.token_hex(16)
-        return (("traceparent", f"00-{trace}-{secrets.token_hex(8)}-01"),)
+        return (("traceparent", f"00-{trace}-{secrets.token_hex(8)}-01"), *self._channels.introduction)
 
     @contextmanager
     def _errors(self, service: str) -> Iterator[None]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 import grpc
 
-from firetrial_client.endpoints import Tls
-from firetrial_client.errors import FiretrialError, Reason
+from firetrial_client.endpoints import TOKEN, Tls, is_loopback
+from firetrial_client.errors import Fault, FiretrialError, Reason, invalid
 
 # Every submit is idempotent on the server, so UNAVAILABLE, and nothing else, may be tried again by itself.
 _SERVICE_CONFIG = {
@@ -45,20 +45,35 @@ class Channels:
     started anew answers on other ports.
     """
 
-    def __init__(self, find: Callable[[], Mapping[str, str]], tls: Tls | None) -> None:
+    def __init__(self, find: Callable[[], Mapping[str, str]], tls: Tls | None, token: str = "") -> None:
         self._find = find
         self._tls = tls
+        self._token = token
         self._addresses: dict[str, str] = {}
         self._open: dict[str, grpc.aio.Channel] = {}
         self._closed = False
 
     def address(self, service: str) -> str:
-        """`host:port` of the service. Raises what `find` raises, and PRECONDITION once closed."""
+        """`host:port` of the service. Raises what `find` raises, PRECONDITION once closed.
+
+        And INVALID for one that a token would travel to in the clear.
+        """
         if self._closed:
             raise FiretrialError(Reason.PRECONDITION, "the client was closed")
         if not self._addresses:
             self._addresses = dict(self._find())
-        return self._addresses[service]
+        address = self._addresses[service]
+        if self._token and self._tls is None and not is_loopback(address):
+            cure = (
+                f"would be sent to {address} in the clear: set FIRETRIAL_TLS_CA to who signed its certificate"
+            )
+            raise invalid("the token", [Fault(TOKEN, cure)])
+        return address
+
+    @property
+    def introduction(self) -> tuple[tuple[str, str], ...]:
+        """What each call says of who makes it."""
+        return (("authorization", f"Bearer {self._token}"),) if self._token else ()
 
     def of(self, service: str) -> grpc.aio.Channel:
         address = self.address(service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,6 +70,35 @@ def _of_home(environ: Mapping[str, str]) -> dict[str, str]:
             "the address of the server", [Fault(str(path), "must name an address for each service")]
         )
     return parse(",".join(f"{name}={told.get(name, '')}" for name in SERVICES), str(path))
+
+
+TOKEN, TOKEN_FILE = "FIRETRIAL_TOKEN", "FIRETRIAL_TOKEN_FILE"
+_MOST = 256
+
+
+def find_token(environ: Mapping[str, str]) -> str:
+    """The token by which the servers know the caller, of FIRETRIAL_TOKEN or the file FIRETRIAL_TOKEN_FILE.
+
+    "" where neither is set. Raises INVALID for a file that cannot be read and for what cannot be a token.
+    """
+    name = TOKEN if environ.get(TOKEN) else TOKEN_FILE
+    try:
+        path = environ.get(TOKEN_FILE, "")
+        token = environ.get(TOKEN) or (Path(path).read_text("utf-8").strip() if path else "")
+    except (OSError, UnicodeDecodeError) as error:
+        raise invalid("the token", [Fault(TOKEN_FILE, f"cannot be read: {error}")]) from None
+    fits = token.isascii() and token.isprintable() and " " not in token and len(token) <= _MOST
+    check("the token", [] if fits else [Fault(name, "must hold one token, as it was given out")])
+    return token
+
+
+def is_loopback(address: str) -> bool:
+    """Whether `host:port` is on this machine."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ class Firetrial:
             raise
 
     health = _single(AsyncFiretrial.health)
+    whoami = _single(AsyncFiretrial.whoami)
 
     submit_paper = _single(AsyncFiretrial.submit_paper)
     get_paper = _single(AsyncFiretrial.get_paper)

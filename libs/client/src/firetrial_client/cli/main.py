@@ -43,6 +43,7 @@ _COMMANDS = {
     "trees": ("firetrial_client.cli.trees:trees", "Trees of papers: what each finding rests on."),
     "up": ("firetrial_client.local.cli:up", "Start Firetrial on this machine."),
     "watch": ("firetrial_client.cli.watch:watch", "Follow an experiment to its end."),
+    "whoami": ("firetrial_client.cli.whoami:whoami", "Who the server takes you for, and what you may do."),
 }
 _EPILOG = """\
 \b
@@ -62,6 +63,8 @@ Exit codes:
 Environment:
   FIRETRIAL_ENDPOINT   host:port, or parser=host:port,runner=…,judge=…,analyzer=…
   FIRETRIAL_HOME       where `firetrial up` keeps everything
+  FIRETRIAL_TOKEN, FIRETRIAL_TOKEN_FILE
+                       the token that you were given, or the file that holds it
   FIRETRIAL_TLS_CA, FIRETRIAL_TLS_CERT, FIRETRIAL_TLS_KEY
                        PEM files for a server beyond this machine
 """
