@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from firetrial_analyzer.analysis import AnalysedRun, Judge
 from firetrial_analyzer.compose import build
+from firetrial_analyzer.integrity.findings import Finding, Integrity, NumberTrace, Trace
 from firetrial_analyzer.outcomes import Outcome
 from firetrial_analyzer.render import TABULAR, Format, render
 from firetrial_analyzer.render.latex import latex_escaped
 from firetrial_analyzer.render.markdown import escaped
 from firetrial_analyzer.report import Experiment, Report
+from firetrial_analyzer.taxonomy.steps import Citation
 from support import made_experiment
 from unit.analyzer import sample
 from unit.analyzer.hostile import HOSTILE, Page, hostile
@@ -67,7 +69,7 @@ def test_a_very_long_text_is_cut_with_a_mark(form: Format) -> None:
 def test_a_markdown_table_keeps_its_columns(text: str) -> None:
     shown = render(hostile(text), Format.MARKDOWN).decode()
     tables = [block.splitlines() for block in shown.split("\n\n") if block.startswith("|")]
-    assert len(tables) == 8
+    assert len(tables) == 9
     for table in tables:
         bars = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in table}
         assert len(bars) == 1, table
@@ -107,6 +109,16 @@ def test_the_markdown_shows_intervals_and_differences() -> None:
     assert "## Differences between agents" in written
     assert "| cheap\\@2 | dear\\@1 | 6 | -20.0 | -20.0 to -20.0 | 0.031 | 0.094 |" in written
     assert "Differences" not in render(sample.report(), Format.MARKDOWN).decode()
+
+
+def test_the_markdown_shows_what_integrity_checks_found() -> None:
+    number = NumberTrace("0.93", 0, 4, Trace.UNTRACED)
+    found = Finding("untraced_number", "0.93 occurs nowhere", (Citation(7, "acc"),))
+    run = replace(sample.runs()[0], integrity=Integrity((number,), (found,), complete=True))
+    written = render(build(sample.experiment(), [run]), Format.MARKDOWN).decode()
+    assert "## Integrity" in written
+    assert re.search(r"\| 1 \| 0 \| 0 \| 1 \| 100 % \| untraced number 1 \|", written)
+    assert "- untraced number: 0.93 occurs nowhere (step 7)" in written
 
 
 def test_the_tables_have_the_shape_of_a_papers() -> None:

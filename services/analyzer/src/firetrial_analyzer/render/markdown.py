@@ -51,6 +51,8 @@ def markdown(report: Report) -> str:
         parts += ["## Differences between agents", _differences(report)]
     if report.judges and report.measure == F1:
         parts += ["## Claims", _claims(report)]
+    if any(agent.integrity for agent in report.agents):
+        parts += ["## Integrity", _integrity(report)]
     for sheet in sheets(report)[1:]:
         parts += [f"## {sheet.title}", escaped(sheet.note), sheet_table(sheet)]
     parts += ["## Runs"] if report.runs else []
@@ -149,7 +151,51 @@ def _claims(report: Report) -> str:
     return _table(("Agent", *(name.replace("_", " ").capitalize() for name in names)), rows)
 
 
+def _integrity(report: Report) -> str:
+    head = (
+        "Agent",
+        "Runs looked up",
+        "Traced",
+        "Derived",
+        "Untraced",
+        "Untraced share",
+        "Runs with a finding",
+    )
+    rows = [
+        (
+            escaped(row.agent, 120),
+            str(found.runs),
+            *(str(count) for count in (found.traced, found.derived, found.untraced)),
+            text.percent(found.untraced_share),
+            ", ".join(f"{escaped(_plain(name), 60)} {count}" for name, count in found.findings) or "none",
+        )
+        for row in report.agents
+        if (found := row.integrity)
+    ]
+    return _table(head, rows)
+
+
 def _run(item: AnalysedRun) -> list[str]:
+    return [*_told(item), *_findings(item)]
+
+
+def _findings(item: AnalysedRun) -> list[str]:
+    """What integrity checks found, as a list of one line each, with the steps that show it."""
+    if item.integrity is None:
+        return []
+    lines = [
+        f"- {escaped(_plain(found.name), 60)}: {escaped(found.statement, 600)}"
+        + "".join(f" (step {cited.step})" for cited in found.citations)
+        for found in item.integrity.findings
+    ]
+    return ["Findings:\n" + "\n".join(lines)] if lines else []
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _told(item: AnalysedRun) -> list[str]:
     run = item.run
     head = f"### {escaped(run.agent, 120)}, {escaped(run.task, 80)}, repeat {run.repeat}"
     reason = f": {escaped(run.reason, 600)}" if run.reason else ""
