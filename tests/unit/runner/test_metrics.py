@@ -98,7 +98,7 @@ async def test_sandboxes_that_cannot_be_removed_are_leaked(tmp_path: Path) -> No
     async def reap(_: Collection[str]) -> list[Leftover]:
         return []
 
-    world.sandbox.leftovers, world.sandbox.reap = left, reap  # type: ignore[method-assign]
+    world.sandbox.leftovers, world.sandbox.reap = left, reap  # type: ignore[method-assign, assignment]
     await world.reaper.sweep()
     by = {"pool": "default", "sandbox": "fake"}
     assert value(world.registry, "sandboxes_alive", **by) == 1
