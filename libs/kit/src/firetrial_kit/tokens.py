@@ -207,4 +207,8 @@ class _File(_Strict):
 def _told(fault: Mapping[str, object]) -> Fault:
     place = fault["loc"]
     where = ".".join(map(str, place)) if isinstance(place, tuple) else ""
-    return Fault(masked(where)[:100] or "the file", "(not shown)", str(fault["msg"])[:200])
+    return Fault(
+        masked(where)[:100] or "the file",
+        "(not shown)",
+        str(fault["msg"]).removeprefix("Value error, ")[:200],
+    )
