@@ -12,6 +12,7 @@ import click
 
 # Name → where its click command is, and what help says of it.
 _COMMANDS = {
+    "audit": ("firetrial_operate.audit_cli:audit", "Who called what, and what came of it."),
     "consumers": (
         "firetrial_operate.admin.broker_cli:consumers",
         "Who reads the streams.",
@@ -26,6 +27,7 @@ _COMMANDS = {
     "streams": ("firetrial_operate.admin.broker_cli:streams", "What the broker keeps."),
 }
 
+    "tokens": ("firetrial_operate.tokens_cli:tokens_group", "Make tokens, and look at their file."),
 
 class Deferred(click.Command):
     """A command that is known by name and help until it is run; `place` is module:attribute."""
