@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ import click
 if TYPE_CHECKING:
     from firetrial_kit.errors import FiretrialError
     from firetrial_runner.pilots.fleet import Round
+    from firetrial_runner.pilots.starting import Pilot
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_PATH = click.Path(path_type=Path)
 _SCHEDULERS = ("slurm", "pbs", "lsf", "flux", "local")
 
 
@@ -42,57 +45,34 @@ def _pairs(_: click.Context, __: click.Parameter, value: tuple[str, ...]) -> dic
     return dict(pair.split("=", 1) for pair in value)
 
 
+def _option(name: str, told: str, **how: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(*name.split(), help=told, show_default="default" in how, **how)
+
+
 @click.command("pilots")
-@click.option("--scheduler", type=click.Choice(_SCHEDULERS), required=True, help="The cluster's scheduler.")
-@click.option("--pool", required=True, help="The pool whose work the runners take.")
-@click.option(
-    "--max", "most", type=click.IntRange(1, 1000), required=True, help="Pilots at most, queued ones too."
+@_option("--scheduler", "The cluster's scheduler.", type=click.Choice(_SCHEDULERS), required=True)
+@_option("--pool", "The pool whose work the runners take.", required=True)
+@_option("--max most", "Pilots at most, queued ones too.", type=click.IntRange(1, 1000), required=True)
+@_option("--min least", "Pilots at least, without work too.", type=click.IntRange(0, 1000), default=0)
+@_option("--slots", "Runs at a time in one. [default: the settings']", type=click.IntRange(1, 256))
+@_option("--beside", "Runs that the pool's other runners have room for.", type=click.IntRange(0), default=0)
+@_option("--wall-time wall_s", "A job's time.", default="4h", callback=_seconds)
+@_option("--idle idle_s", "Time without work after which one ends.", default="5m", callback=_seconds)
+@_option("--cpus", "Cores of a job.", type=click.IntRange(1, 4096), default=1)
+@_option(
+    "--memory memory_bytes", "Memory of a job, such as 16G; 0: the site's.", default="0", callback=_bytes
 )
-@click.option(
-    "--min", "least", type=click.IntRange(0, 1000), default=0, help="Pilots at least, without work too."
-)
-@click.option("--slots", type=click.IntRange(1, 256), help="Runs at a time in one. [default: the settings']")
-@click.option(
-    "--beside", type=click.IntRange(0), default=0, help="Runs that other runners of the pool have room for."
-)
-@click.option("--wall-time", default="4h", show_default=True, callback=_seconds, help="A job's time.")
-@click.option(
-    "--idle",
-    default="5m",
-    show_default=True,
-    callback=_seconds,
-    help="Time without work after which one ends.",
-)
-@click.option("--cpus", type=click.IntRange(1, 4096), default=1, show_default=True, help="Cores of a job.")
-@click.option(
-    "--memory", default="0", callback=_bytes, help="Memory of a job, such as 16G. [default: the site's]"
-)
-@click.option("--gpus", type=click.IntRange(0, 64), default=0, show_default=True, help="GPUs of a job.")
-@click.option("--partition", default="", help="The partition or queue.")
-@click.option("--account", default="", help="The account (Slurm, PBS), project (LSF) or bank (Flux).")
-@click.option(
-    "--attribute",
-    "attributes",
-    multiple=True,
-    callback=_pairs,
-    help="An option of the scheduler: NAME=VALUE.",
-)
-@click.option(
-    "--env-file",
-    type=click.Path(path_type=Path),
-    help="The runners' settings: a file of mode 600 that nodes see.",
-)
-@click.option(
-    "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    help="Where jobs start; nodes see it.",
-)
-@click.option("--every", default="10s", show_default=True, callback=_seconds, help="Time between two looks.")
-@click.option("--once", is_flag=True, help="Look and act once, then end: for cron.")
-@click.option("--json", "as_json", is_flag=True, help="Tell of each round in a line of JSON.")
+@_option("--gpus", "GPUs of a job.", type=click.IntRange(0, 64), default=0)
+@_option("--partition queue", "The partition or queue. [default: the site's]")
+@_option("--account", "The account (Slurm, PBS), project (LSF) or bank (Flux).")
+@_option("--attribute attributes", "An option of the scheduler: NAME=VALUE.", multiple=True, callback=_pairs)
+@_option("--env-file", "The runners' settings: a file of mode 600 that nodes see.", type=_PATH)
+@_option("--folder", "Where jobs start; nodes see it.", type=_PATH, default=Path())
+@_option("--every every_s", "Time between two looks.", default="10s", callback=_seconds)
+@_option("--once", "Look and act once, then end: for cron.", is_flag=True)
+@_option("--json as_json", "Tell of each round in a line of JSON.", is_flag=True)
 def pilots(
-    scheduler: str, pool: str, most: int, least: int, folder: Path, *, once: bool, as_json: bool, **given: Any
+    pool: str, most: int, least: int, beside: int, every_s: float, *, once: bool, as_json: bool, **given: Any
 ) -> None:
     """Keep as many runners in a cluster as a pool has work for, and never more than --max.
 
@@ -101,45 +81,48 @@ def pilots(
     --env-file; this process needs the broker only.
     """
     from firetrial_kit import logs
-    from firetrial_kit.errors import FiretrialError
+    from firetrial_kit.errors import FiretrialError, check
     from firetrial_kit.settings import SettingsError
-    from firetrial_runner.config import RunnerSettings
     from firetrial_runner.pilots.course import Aim
-    from firetrial_runner.pilots.starting import Pilot, read
     from firetrial_runner.pilots.watching import watch
 
     if least > most:
         raise click.UsageError(f"--min {least} is more than --max {most}")
-    env_file = given["env_file"] and given["env_file"].absolute()
     try:
-        environ = {**(read(env_file) if env_file else {}), **os.environ, "FIRETRIAL_RUNNER_POOL": pool}
-        slots = given["slots"] or RunnerSettings.from_env(environ, "runner").slots
+        pilot, environ = _pilot(pool, **given)
+        check("the job", pilot.job("ft").faults())
     except (SettingsError, FiretrialError) as error:
         raise click.UsageError(str(error)) from error
-    pilot = Pilot(
-        pool=pool,
-        scheduler=scheduler,
-        slots=slots,
-        idle_s=given["idle"],
-        wall_s=given["wall_time"],
-        folder=folder.absolute(),
-        env_file=env_file,
-        cpus=given["cpus"],
-        memory_bytes=given["memory"],
-        gpus=given["gpus"],
-        queue=given["partition"],
-        account=given["account"],
-        attributes=given["attributes"],
-    )
     logs.configure(environ.get("FIRETRIAL_LOG_LEVEL") or "info")
-    aim = Aim(most, least, slots, given["beside"])
-    tell = _Tell(pool, most, as_json=as_json)
+    aim, told = Aim(most, least, pilot.slots, beside), _Tell(pool, most, as_json=as_json)
     try:
-        asyncio.run(watch(pilot, aim, environ, every_s=given["every"], once=once, told=tell))
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from error
+        asyncio.run(watch(pilot, aim, environ, every_s=every_s, once=once, told=told))
     except FiretrialError as error:
         raise click.ClickException(error.message) from error
+
+
+def _pilot(
+    pool: str, env_file: Path | None, folder: Path, slots: int | None, wall_s: float, **given: Any
+) -> tuple[Pilot, dict[str, str]]:
+    """What jobs are made of, and the settings that they will find. Raises SettingsError, and INVALID."""
+    from firetrial_kit.settings import CommonSettings
+    from firetrial_runner.config import RunnerSettings
+    from firetrial_runner.pilots.starting import Pilot, read
+    from firetrial_runner.pilots.stay import MARGIN_S
+
+    env_file = env_file.absolute() if env_file else None
+    environ = {**(read(env_file) if env_file else {}), **os.environ, "FIRETRIAL_RUNNER_POOL": pool}
+    settings, common = RunnerSettings.from_env(environ, "runner"), CommonSettings.from_env(environ, "runner")
+    if (needed := settings.default().wall_s + common.drain + MARGIN_S) > wall_s:
+        raise click.UsageError(
+            f"--wall-time is {wall_s:g} s, in which no run that states no time could end: with the "
+            f"drain it may take {needed:g} s. Ask for more, or set FIRETRIAL_RUNNER_MAX_WALL_S to less"
+        )
+    given |= {"queue": given["queue"] or "", "account": given["account"] or ""}
+    slots = slots or settings.slots
+    return Pilot(
+        pool, slots=slots, wall_s=wall_s, folder=folder.absolute(), env_file=env_file, **given
+    ), environ
 
 
 class _Tell:

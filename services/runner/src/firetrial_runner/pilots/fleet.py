@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -19,9 +19,7 @@ from firetrial_runner.pilots.pilot_metrics import PilotMetrics
 from firetrial_runner.schedulers.port import Job, JobSpec, JobState, Scheduler, SchedulerError
 
 _PAUSES_S = (5, 10, 30, 60, 120, 300, 900)
-"""Seconds without a submission after the first failure in a row, the second, …; the last goes on."""
-_PROVEN_S = 60.0
-"""Seconds after which an active pilot shows that pilots can start."""
+"""Seconds without a submission after the first pilot in a row that was of no use, the second, …"""
 
 
 class Work(Protocol):
@@ -71,19 +69,19 @@ class Fleet:
     holder: str
     ttl_s: float
     gone: Callable[[str], bool] = lambda _: False
-    _failures: int = 0
+    _useless: int = 0
     _not_before: float = 0.0
-    # Jobs that were over when they were last looked at, and since when others are active.
+    # What was there when it was last looked: jobs that were over, and work.
     _over: set[str] | None = None
-    _active: dict[str, float] = field(default_factory=dict)
+    _work: int = 0
 
     async def go_round(self) -> Round:
         """Look once and do what is to be done. Raises HeldError, SchedulerError, or UNAVAILABLE."""
         ledger = await self._change(lambda ledger: ledger)
         work = await self.work.count(self.pool)
         jobs = await self.scheduler.find(ledger.tag)
-        self._learn(jobs)
         todo = course(self.aim, work, jobs, ledger, self.clock.now())
+        self._learn(jobs, work, wanting=bool(todo.submit))
         if todo.settled:
             await self._change(partial(Ledger.without, names=todo.settled))
         await self.scheduler.cancel(todo.cancel, queued_only=True)
@@ -108,7 +106,7 @@ class Fleet:
             except FiretrialError as error:
                 if not isinstance(error, SchedulerError) or error.refused:
                     await self._change(partial(Ledger.without, names=(name,)))
-                self._failed()
+                self._wait()
                 self.metrics.submitted("refused" if not error.retryable else "unknown")
                 self.log.warning("pilot not submitted", name=name, error=error.message, pause_s=self._pause())
                 return tuple(taken), error.message
@@ -118,30 +116,28 @@ class Fleet:
             taken.append(id_)
         return tuple(taken), ""
 
-    def _learn(self, jobs: list[Job]) -> None:
-        """Pilots that could not do anything make us wait; one that goes on, or ended well, ends that."""
-        now = self.clock.monotonic()
-        over = {job.id: job for job in jobs if not job.status.state.lives}
-        for id_ in over.keys() - (over.keys() if self._over is None else self._over):
-            job = over[id_]
-            self.metrics.ended(job.status.state)
-            self.log.info(
-                "pilot ended", name=job.name, job=id_, state=job.status.state, told=job.status.detail
-            )
-            if job.status.state is JobState.FAILED:
-                self._failed()
-            elif job.status.state is JobState.DONE:
-                self._failures = 0
-        self._over = set(over)
-        active = [job.id for job in jobs if job.status.state is JobState.ACTIVE]
-        self._active = {id_: self._active.get(id_, now) for id_ in active}
-        if any(now - since > _PROVEN_S for since in self._active.values()):
-            self._failures = 0
+    def _learn(self, jobs: list[Job], work: int, *, wanting: bool) -> None:
+        """Wait longer and longer while pilots are of no use, until work gets less.
 
-    def _failed(self) -> None:
-        pause = _PAUSES_S[min(self._failures, len(_PAUSES_S) - 1)]
-        self._failures += 1
-        self._not_before = self.clock.monotonic() + pause
+        Of no use is one that failed, or that left of its own accord while it was wanted: what waits is
+        nothing for such pilots, for want of time, of GPUs or the like.
+        """
+        over = {job.id: job for job in jobs if not job.status.state.lives}
+        ended = [job for id_, job in over.items() if self._over is not None and id_ not in self._over]
+        if work < self._work:
+            self._useless = 0
+        for job in ended:
+            told = job.status
+            self.metrics.ended(told.state)
+            self.log.info("pilot ended", name=job.name, job=job.id, state=told.state, told=told.detail)
+        states = {job.status.state for job in ended}
+        if JobState.FAILED in states or (JobState.DONE in states and wanting):
+            self._wait()
+        self._over, self._work = set(over), work
+
+    def _wait(self) -> None:
+        self._not_before = self.clock.monotonic() + _PAUSES_S[min(self._useless, len(_PAUSES_S) - 1)]
+        self._useless += 1
 
     def _pause(self) -> float:
         """Seconds for which nothing is submitted."""

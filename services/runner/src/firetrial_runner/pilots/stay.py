@@ -12,7 +12,7 @@ import structlog
 
 from firetrial_kit.clock import Clock
 
-_MARGIN_S = 10.0
+MARGIN_S = 10.0
 """Seconds at the end of a job's time, after the drain, in which runs are given back and folders removed."""
 _LOOK_S = 0.25
 
@@ -87,4 +87,4 @@ class Stay:
     def _left(self) -> float:
         """Seconds in which a run may go on."""
         used = self.clock.monotonic() - self._began
-        return self.wall_s - self.drain_s - _MARGIN_S - used
+        return self.wall_s - self.drain_s - MARGIN_S - used

@@ -1,0 +1,90 @@
+"""How long a runner stays."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+import pytest
+import structlog
+
+from firetrial_kit.testing import ManualClock
+from firetrial_runner.pilots.stay import MARGIN_S, Stay
+
+DRAIN_S = 20.0
+USABLE_S = 1000.0
+
+
+def stay(clock: ManualClock, *, idle_s: float = 0, wall_s: float = 0) -> Stay:
+    return Stay(clock, structlog.get_logger(), idle_s, wall_s, DRAIN_S, default_s=600)
+
+
+def test_one_without_end_stays_and_takes_all() -> None:
+    clock = ManualClock()
+    found = stay(clock)
+    clock.advance(10**6)
+    assert (found.why_leave(), found.lasts(10**9)) == ("", True)
+
+
+def test_idleness_begins_anew_with_each_run() -> None:
+    clock = ManualClock()
+    found = stay(clock, idle_s=60)
+    clock.advance(59)
+    assert not found.why_leave()
+    with found.busy():
+        clock.advance(3600)
+        assert not found.why_leave()
+    clock.advance(59)
+    assert not found.why_leave()
+    clock.advance(1)
+    assert found.why_leave() == "idle for 60 s"
+    assert found.taken == 1
+
+
+def test_a_run_that_fails_is_no_longer_in_hand() -> None:
+    clock = ManualClock()
+    found = stay(clock, idle_s=60)
+    with pytest.raises(OSError, match="lost"), found.busy():
+        raise OSError("lost")
+    clock.advance(60)
+    assert found.why_leave()
+
+
+def test_its_time_ends_before_its_jobs() -> None:
+    clock = ManualClock()
+    found = stay(clock, wall_s=USABLE_S + DRAIN_S + MARGIN_S)
+    with found.busy():
+        clock.advance(USABLE_S - 1)
+        assert not found.why_leave()
+        clock.advance(1)
+        assert found.why_leave() == "its time is over"
+
+
+@pytest.mark.parametrize(("asks_s", "fits"), [(900, True), (901, False), (0, True)])
+def test_only_runs_that_can_end_are_taken(asks_s: float, fits: bool) -> None:
+    clock = ManualClock()
+    found = stay(clock, wall_s=USABLE_S + DRAIN_S + MARGIN_S)
+    clock.advance(100)
+    assert found.lasts(asks_s) is fits
+
+
+def test_after_one_that_cannot_end_what_is_in_hand_is_finished_and_it_leaves() -> None:
+    clock = ManualClock()
+    found = stay(clock, wall_s=USABLE_S + DRAIN_S + MARGIN_S)
+    with found.busy():
+        clock.advance(500)
+        assert not found.lasts(0)  # 600 by default
+        assert not found.why_leave()
+    assert found.why_leave() == "a run waits that needs more time than is left"
+
+
+async def test_it_leaves_when_a_scheduler_says_that_the_end_is_near() -> None:
+    found = stay(ManualClock(), wall_s=3600)
+    watching = asyncio.create_task(found.watch())
+    await asyncio.sleep(0)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    try:
+        await asyncio.wait_for(watching, 5)
+    finally:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
