@@ -20,6 +20,23 @@ from support.cluster import SERVICES, Cluster, cluster
 from support.prometheus import Prometheus, prometheus
 from support.scripted_models import Reply, Request, ScriptedModels
 
+STUDY = """# Sorting small arrays
+
+## Question
+How does the size of an array change which of two sorting methods is faster?
+
+## Scope
+Arrays of 4 to 4096 random integers; insertion sort and merge sort; wall time over 50 repeats.
+
+## Results
+Table 1 shows the wall time of both methods by array size.
+
+Table 1: Median wall time by array size and method.
+
+Insertion sort is faster than merge sort on arrays below 32 elements (Table 1).
+Merge sort is faster than insertion sort on arrays above 128 elements (Table 1).
+"""
+
 # Asks a model that has a price, one that has none and one that is broken; the last call is one too many.
 _ASKS = """
 import json, os, sys, urllib.error, urllib.request
@@ -58,7 +75,7 @@ _LABELS = b"""id,reference,claim,label
 
 
 def _reply(request: Request) -> Reply:
-    """Agents get words; the judge's claims are the sentences, and one of its two models always says no."""
+    """Agents get words; the judge's claims are the sentences, and one of its three models always says no."""
     model = request.body["model"]
     if model in ("small", "free"):
         return scripted.text("I see.")
@@ -128,4 +145,4 @@ async def work(endpoints: str, study: Path, repeats: int = 3) -> None:
 
 
 def _panel() -> JudgeConfig:
-    return make_judge(model="scripted", panel=["second"], repeats=2)
+    return make_judge(model="scripted", panel=["second", "third"])
