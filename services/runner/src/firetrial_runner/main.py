@@ -33,7 +33,7 @@ async def build(parts: service.Parts) -> service.Service:
     presence = Presence(work_dir)
     parts.stack.callback(presence.leave)
     gpus = settings.open_gpus(parts.environ, presence, metrics.gpus.see)
-    log.info("machine", gpus=gpus.told, sandbox=sandbox.name, **sandbox.enforcement())
+    log.info("machine", devices=gpus.told, sandbox=sandbox.name, **sandbox.enforcement())
     lease, ttl, default = presence.lease, parts.settings.ack_wait, settings.default()
     parts.metrics.disks.watch(SERVICE, "work", work_dir)
     doors = await parts.stack.enter_async_context(settings.open_doors(parts, books))
