@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,14 @@ from typing import Any
 import pytest
 
 from firetrial.runner.v1 import run_pb2
-from firetrial_client import AsyncFiretrial, make_plan
+from firetrial_client import AsyncFiretrial, make_judge, make_plan
+from firetrial_client import FiretrialError as ClientError
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.jetstream import connect
+from firetrial_kit.objects import BUCKETS
 from firetrial_kit.s3 import S3Objects
+from firetrial_operate.access import opened
+from firetrial_operate.admin.deleting import Deleting
 from support import servers
 from support.cluster import SERVICES, Cluster, cluster
 from support.operating import asked
@@ -173,3 +179,104 @@ async def test_state_that_was_lost_is_made_again_from_the_objects(
         assert {run.outcome for run in after if not run.superseded} == {run_pb2.OUTCOME_SCORED}
         assert len([run for run in after if not run.superseded]) == 2
         assert [one.run_id async for one in client.list_judgements()].count(runs[0].id) == 1
+
+
+async def everything(lab: Cluster) -> list[str]:
+    """All objects there are."""
+    store = S3Objects(lab.s3.url, *lab.s3.keys["admin"])
+    return [f"{bucket}/{key}" for bucket in BUCKETS for key in await store.keys(bucket, "")]
+
+
+async def test_an_experiment_is_deleted_with_proof(lab: Cluster, ask: Admin, tmp_path: Path) -> None:
+    async with AsyncFiretrial(lab.endpoints) as client:
+        task_ids = await tasks(client, tmp_path)
+        quick = await agent(client, "quick", f"printf '%s' '{FOUND}' > conclusion.md")
+        plan = make_plan([quick], repeats=2, judge="offline")
+        gone, stays = [
+            (await client.submit_experiment(task_ids, plan, request_id=name)).id for name in ("gone", "stays")
+        ]
+        await complete(client, gone)
+        await complete(client, stays)
+        report = await client.render_report(stays, "json")
+        runs = [run.id async for run in client.list_runs(gone)]
+        sleepy = make_plan([await agent(client, "sleeps", "sleep 60")], judge="offline")
+        running = (await client.submit_experiment(task_ids, sleepy, request_id="running")).id
+        with pytest.raises(FiretrialError, match="cancel it first"):
+            await ask("delete", "experiment", running, "--yes")
+        await client.cancel_experiment(running)
+        await copied(ask)
+        before = await everything(lab)
+        planned = await ask("delete", "experiment", gone, "--dry-run")
+        assert await everything(lab) == before
+        # Cut off in the middle: some objects are gone, and all records stand.
+        store = S3Objects(lab.s3.url, *lab.s3.keys["admin"])
+        first = [await store.stat(uri) for uri in planned["objects"]]
+        await _cut_off(lab, gone, after=len(first) // 2)
+        proof = await ask("delete", "experiment", gone, "--yes")
+        removed = {one["uri"]: one["size"] for one in proof["removed"]["objects"]}
+        assert removed == {ref.uri: ref.size for ref in first if ref}
+        assert proof["listed_again"] == {"found": []}
+        assert proof["removed"]["facts"]
+        assert {f"runner: experiment.{gone}", f"analyzer: report.{gone}"} <= {*proof["removed"]["records"]}
+        left = await everything(lab)
+        named = [uri for uri in left if any(name in uri for name in (gone, *runs))]
+        assert all(uri.startswith(f"results/deletions/{gone}/") for uri in named)
+        assert {*before} - {*left} == {*removed}
+        assert any(quick in one["what"] for one in proof["remains"])
+        assert (await ask("delete", "experiment", gone, "--yes"))["removed"] == proof["removed"]
+        with pytest.raises(FiretrialError, match="no experiment"):
+            await ask("delete", "experiment", "e-none", "--yes")
+        with pytest.raises(ClientError, match=gone):
+            await client.render_report(gone, "json")
+        assert await client.render_report(stays, "json") == report
+
+
+async def _cut_off(lab: Cluster, experiment: str, *, after: int) -> None:
+    """A deletion that ends without a word after some objects."""
+
+    class CutError(Exception):
+        pass
+
+    class Cutting(S3Objects):
+        left = after
+
+        async def delete(self, uri: str) -> None:
+            if self.left == 0:
+                raise CutError
+            self.left -= 1
+            await super().delete(uri)
+
+    async with opened(operator(lab.nats_url, lab.s3)) as access:
+        cutting = replace(access, objects=Cutting(lab.s3.url, *lab.s3.keys["admin"]))
+        deleting = await Deleting.open(cutting)
+        with pytest.raises(CutError):
+            await deleting.delete(await deleting.plan(experiment))
+
+
+async def test_what_is_old_goes_and_what_a_release_rests_on_stays(
+    lab: Cluster, ask: Admin, tmp_path: Path
+) -> None:
+    async with AsyncFiretrial(lab.endpoints) as client:
+        task_ids = await tasks(client, tmp_path)
+        quick = await agent(client, "quick", f"printf '%s' '{FOUND}' > conclusion.md")
+        await client.create_release("kept.1", task_ids, judge=make_judge("offline"), repeats=1)
+        plan = make_plan([quick], judge="offline", release="kept.1")
+        held = (await client.submit_experiment(task_ids, plan, request_id="held")).id
+        free = (await client.submit_experiment(task_ids, make_plan([quick]), request_id="free")).id
+        await complete(client, held)
+        await complete(client, free)
+        orphan = f"tables/{free}/{'0' * 32}.parquet"
+        store = S3Objects(lab.s3.url, *lab.s3.keys["admin"])
+        await store.put("results", orphan, b"PAR1", "application/octet-stream")
+        assert f"results/{orphan}" in (await ask("gc", "--dry-run", "--grace", "0"))["objects"]
+        collected = await ask("gc", "--yes", "--grace", "0")
+        assert collected["objects"] == [f"results/{orphan}"]
+        assert (await ask("gc", "--yes", "--grace", "0"))["objects"] == []
+        with pytest.raises(FiretrialError, match=r"release kept\.1"):
+            await ask("delete", "experiment", held, "--yes")
+        young = {one["experiment"]: one for one in await ask("retention", "--older-than", "1h", "--yes")}
+        assert young[free]["done"] == "stays"
+        old = {one["experiment"]: one for one in await ask("retention", "--older-than", "0h", "--yes")}
+        assert (old[free]["done"], old[held]["done"]) == ("deleted", "stays")
+        assert "release kept.1" in old[held]["why"]
+        assert json.loads(await client.render_report(held, "json"))["experiment"]

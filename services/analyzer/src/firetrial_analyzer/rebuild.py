@@ -48,19 +48,18 @@ async def belongings(to: Installation, experiment_id: str, run_ids: Collection[s
 
 
 async def unused(to: Installation) -> list[str]:
-    """Parts of tables that no record names: what a merge replaced, or a crash left."""
+    """Parts of tables that no record names: what a merge replaced, or a crash left.
+
+    Only of experiments that are complete: a part is stored before it is named, and may be stored again.
+    """
     records = _records(to)
-    # Listed first: what is written meanwhile is not among it, whether a record names it yet or not.
-    lying = [key for key in await to.objects.keys("results", _TABLES) if key.endswith(".parquet")]
     known = [await records.find(id_) for id_ in await records.ids()]
-    named = {part.ref.uri for record in known if record for part in record.parts}
-    experiments = {record.experiment_id for record in known if record}
-    return [
-        f"results/{key}"
-        for key in lying
-        # Without a record nobody can say what is used: the state may have to be rebuilt first.
-        if f"results/{key}" not in named and key.split("/")[1] in experiments
+    complete = {record.experiment_id: record for record in known if record and record.complete}
+    named = {part.ref.uri for record in complete.values() for part in record.parts}
+    lying = [
+        f"results/{key}" for id_ in complete for key in await to.objects.keys("results", f"{_TABLES}{id_}/")
     ]
+    return [uri for uri in lying if uri.endswith(".parquet") and uri not in named]
 
 
 def _records(to: Installation) -> Records[ReportRecord]:

@@ -103,8 +103,8 @@ async def belongings(to: Installation, experiment_id: str, _: Collection[str]) -
     if experiment is None:
         return Belongings()
     known = set(await books.runs.ids())
-    ids = [id_ for first in _first(experiment) for id_ in attempts(first)]
-    found = [record.run for record in await books.find_runs(id_ for id_ in ids if id_ in known)]
+    ids = [id_ for first in _first(experiment) for id_ in attempts(first) if id_ in known]
+    found = [record.run for record in await books.find_runs(ids)]
     ended = has_ended(experiment, counts(found))
     objects = [f"runs/{key}" for id_ in ids for key in await to.objects.keys("runs", keys.of_run(id_, ""))]
     tests = [f"test.{id_}" for id_ in await books.tests.ids() if id_.rpartition("-")[0] in set(ids)]

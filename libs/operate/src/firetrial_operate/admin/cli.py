@@ -18,16 +18,19 @@ _COMMANDS = {
         "Who reads the streams.",
     ),
     "dead": ("firetrial_operate.admin.dead_cli:dead", "Messages that were given up."),
+    "delete": ("firetrial_operate.admin.deleting_cli:delete", "Delete an experiment, with proof."),
     "drain": ("firetrial_operate.admin.runners_cli:drain", "Have runners take nothing new, and end."),
+    "gc": ("firetrial_operate.admin.deleting_cli:gc", "Remove what nothing refers to any more."),
     "rebuild-state": (
         "firetrial_operate.admin.rebuild_cli:rebuild_state",
         "Make the state again.",
     ),
+    "retention": ("firetrial_operate.admin.deleting_cli:retention", "Delete old experiments."),
     "runners": ("firetrial_operate.admin.runners_cli:runners", "Runners that are there."),
+    "tokens": ("firetrial_operate.tokens_cli:tokens_group", "Make tokens, and look at their file."),
     "streams": ("firetrial_operate.admin.broker_cli:streams", "What the broker keeps."),
 }
 
-    "tokens": ("firetrial_operate.tokens_cli:tokens_group", "Make tokens, and look at their file."),
 
 class Deferred(click.Command):
     """A command that is known by name and help until it is run; `place` is module:attribute."""

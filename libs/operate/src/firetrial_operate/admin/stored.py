@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 import nats.errors
+from nats.aio.client import Client
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from nats.js.errors import NotFoundError
@@ -59,3 +61,17 @@ async def messages(
     finally:
         with suppress(*DOWN, nats.errors.Error):
             await pull.unsubscribe()
+
+
+async def subjects(client: Client, stream: str) -> AsyncIterator[tuple[str, int]]:
+    """Each subject on which the stream holds messages, and how many. Raises UNAVAILABLE."""
+    seen = 0
+    while True:
+        told = json.dumps({"subjects_filter": ">", "offset": seen}).encode()
+        info = await reach(stream, client.request(f"$JS.API.STREAM.INFO.{stream}", told, timeout=_PATIENCE))
+        page: dict[str, int] = json.loads(info.data).get("state", {}).get("subjects") or {}
+        for subject, count in page.items():
+            yield subject, count
+        if not page:
+            return
+        seen += len(page)
