@@ -93,6 +93,9 @@ test-images: .venv/.dev  ## build the services' images on a base of Debian's, st
 	@$(ENGINE) --builder $(SHELL) -ec 'make images BASE=$$FIRETRIAL_TEST_BUILDER DOCKER_BUILD="--network host -q"; \
 	  FIRETRIAL_TEST_IMAGES=$(TAG) FIRETRIAL_REQUIRE=docker,images $(BIN)/pytest tests/integration/test_images.py'
 
+test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one node, which the tests start (root, slurm-wlm, munge)
+	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=munged,slurmctld,slurmd,sbatch $(BIN)/pytest tests/integration/test_slurm_pilots.py -s
+
 test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-docker; FIRETRIAL_TEST_PYTHON: a Python 3.12; 250 MB)
 	@$(ENGINE) --builder $(SHELL) -ec '$(BIN)/firetrial programs recipe openhands --base $$FIRETRIAL_TEST_BUILDER | \
 	  docker build -q --network host -t firetrial-openhands -f - services/runner/src/firetrial_runner/programs/locks/openhands; \
@@ -156,4 +159,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check lock-check d
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images test test-docker test-images test-openhands test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean

@@ -201,7 +201,7 @@ class Experiment:
 
 @asynccontextmanager
 async def experiment(
-    system: Cluster, pool: str, sleep_s: float, runs: int = RUNS
+    system: Cluster, pool: str, *, sleep_s: float, runs: int = RUNS, limit_s: float = 30
 ) -> AsyncIterator[Experiment]:
     """So many runs of one agent that sleeps, and then concludes what is right."""
     script = f"sleep {sleep_s:g}; printf '%s' '{SORTING['right']}' > conclusion.md"
@@ -213,7 +213,7 @@ async def experiment(
                 ground_truth=SORTING["right"],
             )  # fmt: skip
             agent = await firetrial.submit_agent(name=f"sleeper-{pool}", command=["sh", "-c", script])
-            plan = make_plan([agent.id], repeats=runs, pool=pool, judge="offline", wall_time=30)
+            plan = make_plan([agent.id], repeats=runs, pool=pool, judge="offline", wall_time=limit_s)
             plan.max_attempts = ATTEMPTS
             submitted = await firetrial.submit_experiment([task.task.id], plan, request_id=pool)
         yield Experiment(submitted.id, Books(await JetStreamState.open(client, "ft_runner")))
@@ -282,3 +282,97 @@ async def test_everything_happens_to_pilots_and_nothing_to_runs(
     print(
         f"12 runs: {lost} attempts lost, {len(states)} jobs, {counted.seen[-1][0]:.0f} s from 0 pilots to 0"
     )
+
+
+@full
+async def test_pilots_leave_before_their_time_is_over(
+    system: Cluster, batch: Slurm, shared_folder: Path
+) -> None:
+    """One pilot of a minute after the other: each takes only what can end, so nothing is ever lost."""
+    with (shared_folder / "runner.env").open("a") as env_file:
+        env_file.write("FIRETRIAL_RUNNER_MAX_WALL_S=15\n")
+    options = ("--max", "1", "--wall-time", "60s", "--idle", "5s")
+    async with experiment(system, "short", sleep_s=5.0, limit_s=15) as found:
+        with piloting(batch, shared_folder, "short", *options) as pilots, census(pilots) as counted:
+            await found.until(RUNS, 300)
+            attempts = await scored(found)
+            await reached(lambda: not pilots.jobs(*LIVING), "the end of the last pilot")
+    jobs = pilots.jobs()
+    assert counted.most() == 1
+    assert {job["job_state"] for job in jobs} == {"COMPLETED"}
+    assert len(jobs) >= 2
+    assert len(attempts) == RUNS
+    stayed = [job["end_time"] - job["start_time"] for job in jobs]
+    assert max(stayed) < 60
+    print(f"12 runs of 5 s in {len(jobs)} jobs of 60 s, which stayed {stayed} s: no attempt lost")
+
+
+@full
+async def test_a_run_in_hand_that_is_cut_off_is_given_back_and_made_once_more(
+    system: Cluster, batch: Slurm, shared_folder: Path
+) -> None:
+    async with experiment(system, "notice", sleep_s=15.0, runs=3) as found:
+        with piloting(batch, shared_folder, "notice", "--idle", "5s") as pilots:
+            await reached(lambda: "run started" in pilots.runners(), "a run")
+            job = pilots.jobs("RUNNING")[0]["job_id"]
+            begun = time.monotonic()
+            batch.run("scancel", str(job))
+
+            def ended() -> bool:
+                return any(one["job_id"] == job for one in pilots.jobs("CANCELLED"))
+
+            await reached(ended, "the pilot's end")
+            took = time.monotonic() - begun
+            await found.until(3)
+            attempts = await scored(found, 3)
+    assert len(attempts) == 4
+    print(f"a pilot with a run of 15 s in hand that is cancelled is gone after {took:.1f} s (drain: 3 s)")
+
+
+@full
+async def test_pilots_that_are_preempted_come_back(
+    system: Cluster, batch: Slurm, shared_folder: Path
+) -> None:
+    async with experiment(system, "spot", sleep_s=4.0) as found:
+        with piloting(batch, shared_folder, "spot", "--idle", "5s") as pilots, census(pilots) as counted:
+            await found.until(2)
+            urgent = batch.run(
+                "sbatch", "--parsable", "--partition=urgent", "--ntasks=8", "--output=/dev/null",
+                "--time=10", "--wrap=sleep 5",
+            ).strip()  # fmt: skip
+            await reached(lambda: any(job["restart_cnt"] for job in pilots.jobs()), "a preemption")
+            await found.until(RUNS, 300)
+            attempts = await scored(found)
+            await reached(lambda: not pilots.jobs(*LIVING), "the end of the last pilot")
+    assert counted.most() <= MOST
+    states = {str(job["job_id"]): job["job_state"] for job in batch.jobs()}
+    assert states[urgent] == "COMPLETED"
+    restarts = sum(job["restart_cnt"] for job in pilots.jobs())
+    lost = len(attempts) - RUNS
+    assert lost <= restarts
+    print(f"preempted {restarts} times, {lost} attempts lost, 12 of 12 runs scored")
+
+
+@full
+async def test_more_pilots_do_more(system: Cluster, batch: Slurm, shared_folder: Path) -> None:
+    took = {}
+    for most in (1, 3):
+        pool = f"speed{most}"
+        async with experiment(system, pool, sleep_s=4.0) as found:
+            begun = time.time()
+            options = ("--max", str(most), "--idle", "3s")
+            with piloting(batch, shared_folder, pool, *options) as pilots, census(pilots) as counted:
+                await found.until(RUNS, 300)
+                attempts = await scored(found)
+                done = time.time()
+                await reached(lambda: not pilots.jobs(*LIVING), "the end of the last pilot")
+                gone = time.time()
+        first = min(run.started_at.timestamp() for run in attempts if run.started_at)
+        last = max(run.ended_at.timestamp() for run in attempts if run.ended_at)
+        took[most] = last - first
+        assert counted.most() == most
+        print(
+            f"{most} pilots: first run after {first - begun:.1f} s, 12 runs of 4 s in {took[most]:.1f} s, "
+            f"no pilot {gone - done:.1f} s after the last (idle: 3 s)"
+        )
+    assert took[1] / took[3] > 2

@@ -56,6 +56,7 @@ class Site:
             clock=self.clock,
             metrics=PilotMetrics(self.registry, "gpu", "fake", aim),
             log=structlog.get_logger(),
+            site="abc123",
             holder=holder,
             ttl_s=TTL_S,
             gone=self.dead.__contains__,

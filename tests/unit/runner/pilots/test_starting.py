@@ -36,6 +36,7 @@ def test_slurm_gives_notice_and_runs_no_two_of_one_name() -> None:
     assert PILOT.job("ft-1").attributes["dependency"] == "singleton"
     own = replace(PILOT, attributes={"signal": "B:USR1@300", "qos": "low"}).job("ft-1")
     assert (own.attributes["signal"], own.attributes["qos"]) == ("B:USR1@300", "low")
+    assert "signal" not in replace(PILOT, wall_s=300).job("ft-1").attributes
     assert replace(PILOT, scheduler="pbs").job("ft-1").attributes == {}
 
 

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from firetrial_kit.testing import ManualClock
-from firetrial_runner.pilots.stay import MARGIN_S, Stay
+from firetrial_runner.pilots.stay import MARGIN_S, NOTICE_S, Stay
 
 DRAIN_S = 20.0
 USABLE_S = 1000.0
@@ -79,7 +79,22 @@ def test_after_one_that_cannot_end_what_is_in_hand_is_finished_and_it_leaves() -
     assert found.why_leave() == "a run waits that needs more time than is left"
 
 
-async def test_it_leaves_when_a_scheduler_says_that_the_end_is_near() -> None:
+def test_told_of_the_end_it_takes_nothing_and_what_it_has_may_end_within_the_notice() -> None:
+    clock = ManualClock()
+    found = stay(clock, wall_s=3600)
+    with found.busy():
+        found.told()
+        assert (found.why_leave(), found.lasts(1)) == ("", False)
+        clock.advance(NOTICE_S - DRAIN_S - MARGIN_S - 1)
+        assert not found.why_leave()
+        clock.advance(1)
+        assert found.why_leave() == "its time is over"
+    other = stay(clock, idle_s=3600)
+    other.told()
+    assert "near" in other.why_leave()
+
+
+async def test_a_signal_tells_it() -> None:
     found = stay(ManualClock(), wall_s=3600)
     watching = asyncio.create_task(found.watch())
     await asyncio.sleep(0)

@@ -11,7 +11,6 @@ import structlog
 
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.ids import digest
 from firetrial_kit.records import Records
 from firetrial_runner.pilots.course import Aim, Course, course
 from firetrial_runner.pilots.ledger import Ledger
@@ -54,6 +53,8 @@ class Round:
 class Fleet:
     """`spec` makes the job of a name. `holder` is this process; it holds the pool for `ttl_s` at a time.
 
+    `site` is the same for all of an installation, and another one's is not.
+
     `gone` says of another holder whether it is known to live no more.
     """
 
@@ -66,6 +67,7 @@ class Fleet:
     clock: Clock
     metrics: PilotMetrics
     log: structlog.typing.FilteringBoundLogger
+    site: str
     holder: str
     ttl_s: float
     gone: Callable[[str], bool] = lambda _: False
@@ -146,7 +148,7 @@ class Fleet:
     async def _change(self, change: Callable[[Ledger], Ledger]) -> Ledger:
         """Change the ledger, holding the pool anew. Raises HeldError where another holds it."""
         now = self.clock.now()
-        await self.ledgers.create(self.pool, Ledger(self.pool, digest(self.holder, str(now), length=6)))
+        await self.ledgers.create(self.pool, Ledger(self.pool, self.site))
 
         def changed(ledger: Ledger) -> Ledger:
             if ledger.held_by_other(self.holder, now) and not self.gone(ledger.holder):

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firetrial_kit.errors import Fault, invalid
+from firetrial_runner.pilots.stay import NOTICE_S
 from firetrial_runner.schedulers.port import JobSpec
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)")
-_NOTICE_S = 120
-"""Seconds before the end of a job's time at which Slurm is to tell the pilot."""
+_TOO_SHORT_S = 5 * NOTICE_S
+"""Seconds of a job's time in which a notice of its end would come soon after its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Pilot:
         """Notice of the end, and no two jobs of one name at a time, whoever submits them."""
         if self.scheduler != "slurm":
             return {}
-        return {"signal": f"B:USR1@{_NOTICE_S}", "dependency": "singleton", "open-mode": "append"}
+        notice = {"signal": f"B:USR1@{NOTICE_S:.0f}"} if self.wall_s > _TOO_SHORT_S else {}
+        return {**notice, "dependency": "singleton", "open-mode": "append"}
 
 
 def read(path: Path) -> dict[str, str]:

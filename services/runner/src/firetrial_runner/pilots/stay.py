@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import structlog
@@ -14,6 +15,8 @@ from firetrial_kit.clock import Clock
 
 MARGIN_S = 10.0
 """Seconds at the end of a job's time, after the drain, in which runs are given back and folders removed."""
+NOTICE_S = 120.0
+"""Seconds, at least, from SIGUSR1 to the end of a job's time. Slurm may send it a minute before that."""
 _LOOK_S = 0.25
 
 
@@ -32,23 +35,30 @@ class Stay:
     drain_s: float = 0.0
     default_s: float = 0.0
     taken: int = 0
-    _began: float = field(init=False)
+    # When it leaves, with whatever it has in hand; and why it takes nothing any more.
+    _end: float = field(init=False)
+    _no_more: str = ""
     _idle_since: float = field(init=False)
     _in_hand: int = 0
-    _too_late: bool = False
 
     def __post_init__(self) -> None:
-        self._began = self._idle_since = self.clock.monotonic()
+        self._idle_since, self._end = self.clock.monotonic(), math.inf
+        if self.wall_s:
+            self._end_within(self.wall_s)
 
     def lasts(self, wall_s: float) -> bool:
         """Whether a run of so many seconds (0: the default) can come to its end here.
 
-        After one that cannot, what is in hand is finished and the runner leaves: the next has all its time.
+        After one that cannot, nothing is taken any more: the next runner has all its time.
         """
-        if not self.wall_s or self._left() >= (wall_s or self.default_s):
-            return True
-        self._too_late = True
-        return False
+        if not self._no_more and self.clock.monotonic() + (wall_s or self.default_s) > self._end:
+            self._no_more = "a run waits that needs more time than is left"
+        return not self._no_more
+
+    def told(self) -> None:
+        """The end of the job's time is near: nothing is taken any more, and what is in hand may still end."""
+        self._no_more = "the scheduler says that the end is near"
+        self._end_within(NOTICE_S)
 
     @contextmanager
     def busy(self) -> Iterator[None]:
@@ -62,29 +72,22 @@ class Stay:
             self._idle_since = self.clock.monotonic()
 
     async def watch(self) -> None:
-        """Return when it is time to leave: idle for long enough, at the end of the time, or on SIGUSR1.
-
-        By that signal schedulers announce the end of a job's time (Slurm: --signal=B:USR1@seconds).
-        """
-        told = asyncio.Event()
+        """Return when it is time to leave. One that does not stay for ever heeds SIGUSR1 (see `told`)."""
         if self.idle_s or self.wall_s:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, told.set)
-        while not (why := "SIGUSR1" if told.is_set() else self.why_leave()):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
-                    await told.wait()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.told)
+        while not (why := self.why_leave()):  # noqa: ASYNC110 -- it is time that goes by
+            await asyncio.sleep(_LOOK_S)
         self.log.info("leaving", why=why, in_hand=self._in_hand, taken=self.taken)
 
     def why_leave(self) -> str:
         """Why it is time to leave; "" while it is not."""
-        idle_s = 0.0 if self._in_hand else self.clock.monotonic() - self._idle_since
-        if self.wall_s and self._left() <= 0:
+        now = self.clock.monotonic()
+        if now >= self._end:
             return "its time is over"
-        if self._too_late and not self._in_hand:
-            return "a run waits that needs more time than is left"
-        return f"idle for {idle_s:.0f} s" if self.idle_s and idle_s >= self.idle_s else ""
+        if self._in_hand:
+            return ""
+        idle_s = now - self._idle_since
+        return self._no_more or (f"idle for {idle_s:.0f} s" if self.idle_s and idle_s >= self.idle_s else "")
 
-    def _left(self) -> float:
-        """Seconds in which a run may go on."""
-        used = self.clock.monotonic() - self._began
-        return self.wall_s - self.drain_s - MARGIN_S - used
+    def _end_within(self, seconds: float) -> None:
+        self._end = min(self._end, self.clock.monotonic() + seconds - self.drain_s - MARGIN_S)

@@ -13,6 +13,7 @@ from pathlib import Path
 from firetrial_kit import jetstream, logs, metrics
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import FiretrialError
+from firetrial_kit.ids import digest
 from firetrial_kit.kv import JetStreamState
 from firetrial_kit.records import Records
 from firetrial_kit.settings import CommonSettings
@@ -60,6 +61,7 @@ async def watch(
             clock=clock,
             metrics=PilotMetrics(registry, pilot.pool, pilot.scheduler, aim),
             log=log.bind(pool=pilot.pool, scheduler=pilot.scheduler),
+            site=digest(settings.objects_url, settings.bucket_prefix, length=6),
             holder=holder(os.getpid()),
             ttl_s=max(_LEAST_TTL_S, 3 * every_s),
             gone=gone,

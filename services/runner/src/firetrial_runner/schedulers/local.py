@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -14,8 +15,6 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
 
 from firetrial_kit.errors import check
 from firetrial_runner.schedulers.port import Job, JobSpec, JobState, JobStatus, SchedulerError
@@ -50,7 +49,7 @@ class LocalScheduler:
         except OSError as error:
             raise SchedulerError(f"{spec.argv[0]} could not be started: {error}", refused=True) from error
         threading.Thread(target=process.wait, daemon=True).start()  # else it stays until somebody asks
-        id_ = _id(psutil.Process(process.pid))
+        id_ = _id(process.pid)
         self._children[id_] = Child(spec.name, process)
         return id_
 
@@ -62,9 +61,9 @@ class LocalScheduler:
         for id_ in () if queued_only else ids:  # none is ever queued
             if id_ in self._children:
                 self._children[id_].cancelled = True
-        for process in await asyncio.to_thread(_ours):
-            if not queued_only and _id(process) in ids:
-                _end(process)
+        for id_, found in (await asyncio.to_thread(_ours)).items():
+            if not queued_only and id_ in ids:
+                found.end()
 
     async def find(self, tag: str) -> list[Job]:
         return [job for job in await asyncio.to_thread(self._jobs) if job.name.startswith(tag)]
@@ -72,12 +71,10 @@ class LocalScheduler:
     def _jobs(self) -> list[Job]:
         """Children of ours, over or not, and what others of us have started."""
         found = {id_: Job(id_, child.name, child.status()) for id_, child in self._children.items()}
-        for process in _ours():
-            with suppress(psutil.Error):
-                environ, id_ = process.environ(), _id(process)
-                if time.time() > float(environ[_UNTIL]):
-                    _end(process)
-                found.setdefault(id_, Job(id_, environ[_NAME], JobStatus(JobState.ACTIVE, "process")))
+        for id_, process in _ours().items():
+            if time.time() > process.until:
+                process.end()
+            found.setdefault(id_, Job(id_, process.name, JobStatus(JobState.ACTIVE, "process")))
         return list(found.values())
 
 
@@ -100,24 +97,37 @@ class Child:
         )
 
 
-def _ours() -> list[psutil.Process]:
-    """The processes that were submitted: of what they started, none leads a session with such a name."""
-    return [process for process in psutil.process_iter() if _leads(process)]
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A job that goes on, whoever has started it. until: seconds of the epoch."""
+
+    pid: int
+    name: str
+    until: float
+
+    def end(self) -> None:
+        """Tell it to end; a runner that is told so ends what it has started."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
 
 
-def _leads(process: psutil.Process) -> bool:
-    try:
-        return os.getsid(process.pid) == process.pid and {_NAME, _UNTIL} <= set(process.environ())
-    except (psutil.Error, OSError):
-        return False
+def _ours() -> dict[str, Process]:
+    """Jobs by their ids: of the processes with a job's environment, those that lead its session."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        pid = int(entry.name) if entry.name.isdecimal() else 0
+        with suppress(OSError):
+            if pid and os.getsid(pid) == pid and (environ := _environ(pid)).keys() >= {_NAME, _UNTIL}:
+                found[_id(pid)] = Process(pid, environ[_NAME], float(environ[_UNTIL]))
+    return found
 
 
-def _id(process: psutil.Process) -> str:
-    """A process's number comes again; with the time of its start it does not."""
-    return f"{process.pid}-{process.create_time() * 100:.0f}"
+def _environ(pid: int) -> dict[str, str]:
+    """A process's environment as it began; nothing of one that is over."""
+    pairs = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
-def _end(process: psutil.Process) -> None:
-    """Told to end; what a runner that is told so does not end, ends with it."""
-    with suppress(psutil.Error):
-        process.terminate()
+def _id(pid: int) -> str:
+    """A process's number comes again; with the time of its start, in ticks since the boot, it does not."""
+    return f"{pid}-{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"

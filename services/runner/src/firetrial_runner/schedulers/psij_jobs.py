@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import psij
-from packaging.version import Version
 from psij.descriptor import Descriptor
 from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutor, BatchSchedulerExecutorConfig
 
@@ -43,9 +42,9 @@ class PsijScheduler:
             initial_queue_polling_delay=_NEVER_S,
             keep_files=True,
         )
-        _register()
         executor = psij.JobExecutor.get_instance(name, config=config)
         assert isinstance(executor, BatchSchedulerExecutor)  # noqa: S101 -- those that are named above
+        _register(executor)
         if name == "pbs":
             executor.generator = _WithGpus(executor.generator)  # type: ignore[attr-defined] # those for PBS have one
         self._name, self._executor, self._query = name, executor, _QUERIES[name]()
@@ -116,9 +115,9 @@ class _WithGpus:
         out.write(script.getvalue().replace(place, f":ngpus={gpus}{place}", 1) if gpus else script.getvalue())
 
 
-def _register() -> None:
+def _register(executor: psij.JobExecutor) -> None:
     if _LAUNCHER not in psij.Launcher.get_launcher_names():
-        launcher = Descriptor(name=_LAUNCHER, version=Version("1"), cls="exec_launcher.ExecLauncher")
+        launcher = Descriptor(_LAUNCHER, executor.version, "exec_launcher.ExecLauncher")
         psij.Launcher.register_launcher(launcher, str(Path(__file__).parent))
 
 
