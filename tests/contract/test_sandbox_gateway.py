@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from firetrial_runner.sandbox.port import Limits, Termination
+from support.greeter import Greeter
 from support.sandboxes import KINDS, Rig, make_rig, read_all
 
 
@@ -28,33 +28,6 @@ def workspace(tmp_path: Path) -> Path:
 
 def left_in(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
-
-
-class Greeter:
-    """A gateway that greets whoever comes."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._servers: list[asyncio.Task[asyncio.Server]] = []
-
-    def environment(self, url: str) -> Mapping[str, str]:
-        return {"GATEWAY": url, "GIVEN": "by the gateway"}
-
-    def serve(self, listener: socket.socket) -> None:
-        self._servers.append(asyncio.create_task(asyncio.start_server(self._greet, sock=listener)))
-
-    async def _greet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        body = f"hello from {self._name}".encode()
-        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
-        await writer.drain()
-        writer.close()
-
-    async def aclose(self) -> None:
-        assert len(self._servers) == 1
-        server = await self._servers[0]
-        server.close()
-        await server.wait_closed()
 
 
 async def test_each_command_reaches_its_own_gateway(rig: Rig, tmp_path: Path) -> None:

@@ -212,9 +212,9 @@ def _job() -> Rig:
     return rig_of_jobs(open_scheduler("local", folder), folder / "spool")
 
 
-def rig_of_jobs(scheduler: Scheduler, spool: Path, address: str = "") -> Rig:
+def rig_of_jobs(scheduler: Scheduler, spool: Path, address: str = "", queue: str = "") -> Rig:
     """Jobs that keep their commands in bubblewrap; to lose one is to cancel its job."""
-    terms = Terms(sys.executable, Inner("bubblewrap"))
+    terms = Terms(sys.executable, Inner("bubblewrap"), queue)
     sandbox = JobSandbox(scheduler, spool, terms, address=address, every_s=1)
 
     async def lose(run_key: str) -> None:

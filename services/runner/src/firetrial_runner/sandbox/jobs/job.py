@@ -18,11 +18,11 @@ from firetrial_kit.ids import digest
 from firetrial_runner.sandbox.jobs import frames
 from firetrial_runner.sandbox.jobs.frames import Channel, Kind, ProtocolError
 from firetrial_runner.sandbox.jobs.order import Inner, Order
-from firetrial_runner.sandbox.jobs.process import JobProcess
+from firetrial_runner.sandbox.jobs.process import JobProcess, as_told
 from firetrial_runner.sandbox.jobs.relay import Relay
 from firetrial_runner.sandbox.jobs.watching import Watched, Watching
 from firetrial_runner.sandbox.port import MIB, SandboxError, SandboxSpec
-from firetrial_runner.schedulers.port import JobSpec, JobStatus, Scheduler, SchedulerError
+from firetrial_runner.schedulers.port import JobSpec, JobState, JobStatus, Scheduler, SchedulerError
 
 NAME = "job"
 ID, LOG = "id", "job.log"
@@ -202,7 +202,7 @@ class Job:
                     watched.changed.clear()
                     if watched.is_over:
                         raise await self._never_began()
-                    if (waits := self._waits(watched)) != shown:
+                    if (waits := self._waits(watched)) not in {shown, ""}:
                         await self._tell(waits)
                         shown = waits
                     await _first(self._called, watched.changed)
@@ -212,8 +212,10 @@ class Job:
         return self._called.result()
 
     def _waits(self, watched: Watched) -> str:
-        reason = watched.status.detail if watched.status else ""
-        return f"its place as {self.told}{f' ({reason})' if reason else ''}"
+        """What it waits for; "" where that is not known, or about to come."""
+        if watched.status is None or watched.status.state is not JobState.QUEUED:
+            return ""
+        return f"its place as {self.told} ({watched.status.detail or watched.status.state})"
 
     async def _tell(self, waits: str) -> None:
         if self._spec.waits is not None:
@@ -223,8 +225,7 @@ class Job:
         assert self._watched is not None  # noqa: S101 -- it is over
         said = await asyncio.to_thread(self._log)
         status = self._watched.status
-        why = f"{self.told} ended before it called: {status.state if status else ''}"
-        why += f", {status.detail}" if status and status.detail else ""
+        why = f"{self.told} ended before it called: {as_told(status) if status else ''}"
         return SandboxError(
             NAME,
             f"{why}{f': {said}' if said else ''}",
@@ -260,7 +261,7 @@ class Job:
     async def _never_started(self, broke: Exception) -> SandboxError:
         status = await self.end(soon=False)
         said = await asyncio.to_thread(self._log)
-        how = f"{status.state} {status.detail}".strip() if status else str(broke)
+        how = as_told(status) if status else str(broke)
         return SandboxError(
             NAME, f"{self.told} ended before its command began: {how} {said}".strip(), "It is tried again"
         )

@@ -149,7 +149,7 @@ class JobProcess:
             return Exit(self._cause[0], usage, detail=self._cause[1])
         if end and end.termination is not Termination.LOST and not (status and status.state in _OUTSIDE):
             return end
-        how = _told(status) if status else "nothing is heard of it"
+        how = as_told(status) if status else "nothing is heard of it"
         if status and "OUT_OF_MEMORY" in status.detail:
             detail = f"more memory than its job has, which is over {self._limits.memory_bytes} bytes"
             return Exit(Termination.OOM_KILLED, usage, None, 9, detail)
@@ -165,10 +165,11 @@ class JobProcess:
         return self._clock() - self._started
 
 
-def _told(status: JobStatus) -> str:
+def as_told(status: JobStatus) -> str:
+    """Where a job stands, in words."""
     if status.state is JobState.QUEUED or (status.restarts and status.state.lives):
         return f"it was put back into the queue, {status.detail}"
-    return f"{status.state}, {status.detail}" if status.detail else str(status.state)
+    return status.detail if status.state in status.detail else f"{status.state} {status.detail}".strip()
 
 
 def _exit(body: bytes) -> Exit:

@@ -33,9 +33,11 @@ from firetrial_runner.sandbox.port import Exit, Process, SandboxError, Stream, T
 LOG = "job.log"
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU)
 """What a scheduler sends to a job that is to make room, or whose time is over."""
-_SETTLING_S = 0.3
-"""A scheduler signals all processes of a job: one may be seen to die of it before the signal is seen here."""
+_SETTLING_S = 0.1
+"""A scheduler signals all processes of a job: one may be seen to end by it before the signal is seen here."""
 _OLD_S = 60.0
+_UNSURE = frozenset({Termination.EXITED, Termination.CANCELLED, Termination.LOST})
+"""Ends that may be a signal's doing, an exit with 0 among them; limits that were passed are not."""
 _FLOW = Flow(at_once=600, per_s=400.0, burst=2048)
 """More than the runner's ends let through, so that it is they who count what is turned away."""
 _NAMES = {Stream.STDOUT: Kind.STDOUT, Stream.STDERR: Kind.STDERR}
@@ -123,8 +125,7 @@ class Shim:
             async for chunk in process.output():
                 await self._channel.send(_NAMES[chunk.stream], chunk.data)
             end = await process.wait()
-            if end.signal is not None or end.termination is Termination.LOST:
-                await asyncio.sleep(_SETTLING_S)
+            await asyncio.sleep(_SETTLING_S)
             await self._channel.tell(Kind.EXIT, **asdict(self._judged(end)))
             await self._channel.aclose()
         except ConnectionError:
@@ -137,8 +138,7 @@ class Shim:
 
     def _judged(self, end: Exit) -> Exit:
         """How it ended, or that the scheduler ended it."""
-        over = end.termination is Termination.CANCELLED or end.signal or end.termination is Termination.LOST
-        if self._why_ended and over:
+        if self._why_ended and end.termination in _UNSURE:
             return Exit(Termination.LOST, end.usage, detail=self._why_ended)
         return end
 
