@@ -57,17 +57,22 @@ names() { # NAME…: as subject alternative names; what looks like an address is
 
 authority
 for service in $services; do
+  # For the key of the model that it asks, if it asks one: written there by whoever has it.
+  mkdir -p "$service" && touch "$service/model-key"
   certificate "$service/tls" "$service" serverAuth,clientAuth "$(names "$service" localhost)"
   secret "$service/nats-password"
   secret "$service/s3-secret-key"
 done
 certificate nats/nats nats serverAuth,clientAuth "$(names nats nats-1 nats-2 nats-3 localhost 127.0.0.1)"
-certificate objects/objects objects serverAuth "$(names objects localhost 127.0.0.1)"
+certificate objects/private objects serverAuth "$(names objects localhost 127.0.0.1)"
+mkdir -p objects/certs # by the names that MinIO knows
+cp objects/private.key objects/certs/private.key && cp objects/private.pem objects/certs/public.crt
 certificate envoy/endpoint endpoint serverAuth "$(names envoy localhost 127.0.0.1 "$@")"
 certificate envoy/envoy envoy clientAuth "$(names envoy)"
 for user in operator watcher; do secret "$user/nats-password"; cp authority/ca.pem "$user/ca.pem"; done
 secret system/nats-password
 secret operator/s3-secret-key
+secret grafana/admin-password
 cp operator/s3-secret-key objects/root-password
 for service in $services; do cp "$service/s3-secret-key" "operator/$service-s3-secret-key"; done
 for user in $services operator watcher system; do
@@ -95,6 +100,7 @@ done
 
 if [ "$(id -u)" = 0 ]; then
   for part in $services nats objects envoy operator watcher; do chown -R 10001:10001 "$part"; done
+  chown -R 472 grafana # who Grafana's image runs as
   chown -R "$owner" client
   chmod 711 .
 fi

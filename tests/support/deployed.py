@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,7 @@ def _service(name: str, secrets: Path, ports: Mapping[str, int]) -> dict[str, st
         "NATS_PASSWORD_FILE": str(secrets / name / "nats-password"),
         "TLS_CERT": str(secrets / name / "tls.pem"),
         "TLS_KEY": str(secrets / name / "tls.key"),
+        "TOKENS_FILE": str(secrets / name / "tokens.yaml"),
     }
     asked = {"parser": "judge", "judge": "analyzer"}.get(name)
     if asked:
@@ -114,13 +115,15 @@ def deployed(folder: Path, secrets: Path, s3: servers.S3) -> Iterator[Deployed]:
         url = stack.enter_context(nats(folder / "nats", secrets))
         make_streams(secrets, url)
         cluster = Cluster(folder, url, s3, environ, ports=ports)
-        stack.callback(_stop, list(SERVICES), cluster)
+        stack.callback(_stop, cluster)
         cluster.start(*SERVICES)
-        proxy = stack.enter_context(envoy(folder / "envoy", secrets, ports))
+        proxy = stack.enter_context(envoy(folder / "envoy", secrets / "envoy", ports))
         yield Deployed(cluster, proxy, secrets, url)
 
 
-def _stop(names: Sequence[str], cluster: Cluster) -> None:
-    for name in names:
-        if name in cluster.processes:
-            servers.end(cluster.processes[name])
+def _stop(cluster: Cluster) -> None:
+    for process in cluster.processes.values():
+        if process.poll() is None:
+            process.terminate()
+    for process in cluster.processes.values():
+        servers.end(process)

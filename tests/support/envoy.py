@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import urllib.error
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from support import servers
 from support.tls import DEPLOY
@@ -20,6 +21,7 @@ from support.tls import DEPLOY
 CONFIG = DEPLOY / "envoy" / "envoy.yaml"
 _SECRETS = "/etc/envoy/secrets/"
 _LOCAL = "127.0.0.1"
+_OWN, _INSIDE = (8443, 8444, 9901, 9902), (50051, 3000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +37,20 @@ class Envoy:
         with urllib.request.urlopen(f"http://{_LOCAL}:{self.figures}{path}", timeout=5) as answer:
             return str(answer.read().decode())
 
+    def calls(self) -> list[dict[str, Any]]:
+        """The access log."""
+        lines = self.log.read_text().splitlines()
+        return [json.loads(line) for line in lines if line.startswith("{")]
+
 
 def configured(secrets: Path, ports: Mapping[int, int], upstreams: Mapping[str, int]) -> str:
-    """The file with other ports to listen on, and with the services on ports of this machine."""
+    """The file with other ports to listen on, and leading to `upstreams` ports of this machine."""
 
     def moved(node: Any) -> Any:
         match node:
-            case {"address": str(host), "port_value": 50051}:
-                return {"address": _LOCAL, "port_value": upstreams[host]}
-            case {"address": str(), "port_value": int(port)}:
-                return {"address": _LOCAL, "port_value": ports[port]}
+            case {"address": str(host), "port_value": int(port)}:
+                moved_to = upstreams[host] if port in _INSIDE else ports[port]
+                return {"address": _LOCAL, "port_value": moved_to}
             case {"filename": str(name)}:
                 assert name.startswith(_SECRETS), name
                 return {"filename": str(secrets / name.removeprefix(_SECRETS))}
@@ -54,19 +60,19 @@ def configured(secrets: Path, ports: Mapping[int, int], upstreams: Mapping[str, 
                 return [moved(value) for value in node]
         return node
 
-    return yaml.safe_dump(moved(yaml.safe_load(CONFIG.read_text())), sort_keys=False)
+    return json.dumps(moved(yaml.safe_load(CONFIG.read_text())))
 
 
 @contextmanager
 def envoy(folder: Path, secrets: Path, upstreams: Mapping[str, int]) -> Iterator[Envoy]:
     """A running Envoy in front of services on the `upstreams` ports; ended by its id."""
     folder.mkdir(parents=True, exist_ok=True)
-    ports = {number: servers.free_port() for number in (8443, 9901, 9902)}
+    ports = {number: servers.free_port() for number in _OWN}
     config = folder / "envoy.yaml"
-    config.write_text(configured(secrets, ports, upstreams))
+    config.write_text(configured(secrets, ports, {"grafana": servers.free_port(), **upstreams}))
     found = Envoy(ports[8443], ports[9901], folder / "envoy.log")
     argv = [str(servers.BIN / "envoy"), "-c", str(config), "--log-level", "warning"]
-    argv += ["--concurrency", "1", "--use-dynamic-base-id"]
+    argv += ["--concurrency", "1", "--use-dynamic-base-id", "--file-flush-interval-msec", "100"]
     with found.log.open("wb") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log, env={**os.environ, "HOME": str(folder)})
 
