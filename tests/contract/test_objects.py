@@ -6,9 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.fs import FilesystemObjects
+from firetrial_kit.measured import MeasuredObjects
+from firetrial_kit.metrics import ObjectMetrics
 from firetrial_kit.objects import GRANTS, Objects
 from firetrial_kit.s3 import S3Objects
 from firetrial_kit.testing import InMemoryObjects
@@ -23,6 +26,10 @@ class Stores:
         self._kind, self._root, self._s3, self._memory = kind, tmp_path, s3, InMemoryObjects()
 
     def of(self, service: str) -> Objects:
+        """As a service has them: measured."""
+        return MeasuredObjects(self.bare(service), ObjectMetrics(CollectorRegistry()))
+
+    def bare(self, service: str) -> Objects:
         grants = GRANTS.get(service, EVERYTHING)
         if self._kind == "memory":
             return InMemoryObjects(grants, sharing=self._memory)
@@ -36,7 +43,7 @@ class Stores:
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Stores:
     s3 = request.getfixturevalue("s3_server") if request.param == "s3" else None
     found = Stores(request.param, tmp_path, s3)
-    admin = found.of("admin")
+    admin = found.bare("admin")
     if isinstance(admin, S3Objects):
         await admin.ensure_buckets()
     return found

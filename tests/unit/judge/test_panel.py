@@ -10,6 +10,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from firetrial.judge.v1 import judge_service_pb2, judgement_pb2
 from firetrial.plan.v1 import plan_pb2
@@ -17,6 +18,7 @@ from firetrial_judge.claims import Claim, Kind, extract
 from firetrial_judge.judge import JudgeConfig, Question
 from firetrial_judge.judgement import judge_texts
 from firetrial_judge.judges import Judges, Spec
+from firetrial_judge.metrics import JudgeMetrics
 from firetrial_judge.model_judge import clients, model_judges
 from firetrial_judge.panel import Panel, Vote, flip_rate, majority
 from firetrial_judge.verdict import Ruling, Verdict
@@ -163,6 +165,13 @@ async def test_a_disagreement_is_told_in_flags_and_notes_of_the_judgement() -> N
     assert judgement.flags == ("unscored_claims", "panel_disagreement")
     assert judgement.notes == ("the judges disagree on a1: 1 ENTAILED, 1 NEUTRAL",)
     assert (judgement.score.precision, judgement.score.recall, judgement.score.unscored) == (None, 1.0, 1)
+    registry = CollectorRegistry()
+    JudgeMetrics(registry).count(judgement)
+    counted = [
+        registry.get_sample_value(f"firetrial_judge_{name}_total", {"backend": "words"})
+        for name in ("votes", "flips")
+    ]
+    assert counted == [4, 2], "a tie has no verdict for either vote to agree with"
 
 
 @dataclass

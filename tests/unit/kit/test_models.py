@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firetrial_kit.errors import Reason
+from firetrial_kit.asking import Call
+from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import (
     Choice,
     Endpoint,
@@ -422,3 +423,27 @@ async def test_an_endpoint_that_refuses_log_probabilities_says_so() -> None:
         pytest.raises(UpstreamRefused, match="logprobs is not supported"),
     ):
         await chosen(client)
+
+
+async def test_each_request_is_told_with_what_it_was_for_and_one_refused_by_its_budget_is_not_sent() -> None:
+    told: list[Call] = []
+
+    class Purse:
+        async def reserve(self, prompt_bytes: int) -> str:
+            raise FiretrialError(Reason.PRECONDITION, "no room is left")
+
+        async def settle(self, request: str, usage: Usage) -> None:
+            raise AssertionError("nothing was reserved")
+
+    with ScriptedModels(lambda _: answer({"x": 1})) as models:
+        client = ModelClient(Endpoint(models.base_url, "m"), observe=told.append)
+        await client.ask(ASK, SCHEMA, name="counting")
+        with pytest.raises(FiretrialError, match="no room"):
+            await client.ask(ASK, SCHEMA, name="counting", meter=Purse())
+        await client.aclose()
+        assert len(models.requests) == 1
+        assert "traceparent" not in models.requests[0].headers
+    assert [(call.purpose, call.answered, call.refused) for call in told] == [
+        ("counting", True, False),
+        ("counting", False, True),
+    ]

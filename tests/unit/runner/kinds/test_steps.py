@@ -107,6 +107,13 @@ async def test_a_validation_that_is_lost_is_repeated_and_is_no_failed_step(lab: 
         (2, "STATE_VALID", 0),
     ]
     assert run.state is RunState.CONCLUDED
+    value = lab.world.registry.get_sample_value
+    states = {
+        state: value("firetrial_repository_steps_total", {"state": state})
+        for state in ("valid", "lost", "void")
+    }
+    assert states == {"valid": 2, "lost": 1, "void": None}
+    assert value("firetrial_repository_step_seconds_count") == 3
 
 
 async def test_steps_at_the_same_time_are_made_one_after_another_and_too_many_are_refused(lab: Lab) -> None:

@@ -110,6 +110,9 @@ async def test_redelivery_runs_nothing_and_tells_the_same(tmp_path: Path) -> Non
     world.bus.redeliver(world.consumer(TEST), work)
     assert await world.deliver(TEST) == ["done"]
     assert len(world.sandbox.started) == started
+    value = world.registry.get_sample_value
+    assert value("firetrial_sealed_tests_total", {"result": "measured"}) == 1
+    assert value("firetrial_sealed_test_seconds_count") == 1
     assert len({end.SerializeToString() for end in told(world)}) == 1
 
 
