@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firetrial_kit.s3 import S3Objects
-from support import servers
+from support import catalogue, servers
 from support.cluster import Cluster, cluster
 
 STUDY = """# Sorting small arrays
@@ -43,8 +43,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def system(tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3) -> Iterator[Cluster]:
-    """Four separate processes on their own nats-server and a real S3 server."""
+    """Four processes on their own nats-server and a real S3 server; all they tell is in the catalogue."""
     folder = tmp_path_factory.mktemp("cluster")
     asyncio.run(S3Objects(s3_server.url, *s3_server.keys["admin"]).ensure_buckets())
     with servers.nats_server(folder / "nats") as nats_url, cluster(folder, nats_url, s3_server) as found:
         yield found
+        asyncio.run(catalogue.prove(nats_url))
