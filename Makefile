@@ -128,6 +128,9 @@ chaos: .venv/.dev  ## 1,000 runs while runners, agents and sandboxes are killed:
 scaling: .venv/.dev  ## runners 0 → 4 → 1 → 0 → 4 → 0 under 200 runs; what 1, 2 and 8 of them do in a second
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_scaling.py -s
 
+versions: .venv/.dev  ## N-1 stubs and fields of the future against the services; restarts in all 24 orders (10 min)
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_versions.py
+
 LOCAL_MODEL := $(BIN)/python tools/local_model.py
 PAIRS ?= tests/unit/judge/data/findings_held_out.jsonl
 local-judge: .venv/.run  ## opt-in: a small model judges labelled pairs (PAIRS=…; fetches 1.1 GB once, builds 10 min, 1 s a pair)
@@ -159,4 +162,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check lock-check d
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean

@@ -74,6 +74,12 @@ class Cluster:
                 argv, env=environ, stdout=log, stderr=log, cwd=self.folder
             )
 
+    def stop(self, service: str) -> None:
+        """End a service in good order; it must exit 0."""
+        process = self.processes[service]
+        servers.end(process)
+        assert process.returncode == 0, self.log(service)[-2000:]
+
     def kill(self, service: str) -> None:
         """SIGKILL a service."""
         servers.end(self.processes[service], signal.SIGKILL)
