@@ -36,17 +36,22 @@ def grants() -> dict[str, dict[str, list[str]]]:
 def policy(service: str, bucket_prefix: str = "") -> dict[str, Any]:
     """What `service` may do, as an S3 policy document."""
     grant = GRANTS[service]
-    statements = [("s3:ListBucket", grant.read, ""), ("s3:GetObject", grant.read, "/*")]
-    statements += [("s3:PutObject", grant.write, "/*"), ("s3:DeleteObject", grant.delete, "/*")]
+    write = ("s3:PutObject", "s3:AbortMultipartUpload")  # a large object that fails is not left in parts
+    statements: list[tuple[tuple[str, ...], frozenset[str], str]] = [
+        (("s3:ListBucket",), grant.read, ""),
+        (("s3:GetObject",), grant.read, "/*"),
+        (write, grant.write, "/*"),
+        (("s3:DeleteObject",), grant.delete, "/*"),
+    ]
     return {
         "Version": "2012-10-17",
         "Statement": [
             {
                 "Effect": "Allow",
-                "Action": [action],
+                "Action": [*actions],
                 "Resource": [f"arn:aws:s3:::{bucket_prefix}{bucket}{suffix}" for bucket in sorted(buckets)],
             }
-            for action, buckets, suffix in statements
+            for actions, buckets, suffix in statements
             if buckets
         ],
     }
