@@ -65,7 +65,7 @@ async def test_a_stream_that_is_left_is_closed_and_counted() -> None:
     store, closed = Store(), []
 
     class Streaming(InMemoryObjects):
-        async def stream(self, uri: str):  # type: ignore[no-untyped-def, override]
+        async def stream(self, uri: str):  # type: ignore[no-untyped-def]
             try:
                 yield b"one"
                 yield b"two"

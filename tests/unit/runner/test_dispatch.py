@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from firetrial.plan.v1 import plan_pb2
+from firetrial_kit import trace
 from firetrial_kit.bus import Outgoing, Received
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import ObjectRef
@@ -205,3 +206,15 @@ async def test_an_experiment_that_is_cancelled_while_it_is_asked_for(world: Worl
     assert await experiments.counted(experiment) == ({"cancelled": 4}, True)
     await world.deliver()
     assert world.sandbox.started == []
+
+
+async def test_what_befalls_a_run_without_a_message_belongs_to_what_asked_for_it(world: World) -> None:
+    """Found dead by another runner, it is told so, and its next attempt begins, in its own trace."""
+    with trace.bound(asked := trace.new_traceparent()):
+        (run,) = await world.submit("conclude", max_attempts=2)
+    now = world.clock.now()
+    await world.books.change_run(run.id, lambda run: runs.claimed(run, "dead", now, 30))
+    await world.dispatch.recover(run.id, "its runner died", dead="dead")
+    told = [(out.subject.split(".")[1], out.headers["traceparent"][3:35]) for out in world.bus.published]
+    assert [kind for kind, _ in told] == ["evt", "work", "evt", "work", "evt"]
+    assert {trace_id for _, trace_id in told} == {asked[3:35]}

@@ -135,3 +135,13 @@ def bound(parent: str | None, **names: str) -> Iterator[None]:
             yield
     finally:
         _current.reset(token)
+
+
+@contextmanager
+def resumed(parent: str) -> Iterator[None]:
+    """Do the work inside as what `parent` goes on with, where it is no part of other work in hand."""
+    if _current.get() is not None:
+        yield
+        return
+    with bound(parent):
+        yield

@@ -10,6 +10,7 @@ from functools import partial
 
 import structlog
 
+from firetrial_kit import trace
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
@@ -86,7 +87,7 @@ class Dispatch:
 
     async def request(self, run: Run, slip: str) -> None:
         """Queue a run, unless it is there, and announce it, unless it is to wait for its turn."""
-        record = RunRecord(run, slip)
+        record = RunRecord(run, slip, trace.current())
         held = await self.turns.hold(record)
         record = replace(record, run=replace(run, waiting_for=held))
         if not await self.books.runs.create(run.id, record):
@@ -146,7 +147,8 @@ class Dispatch:
         await self._write_off(record)
         if record.run.superseded:
             after = runs.next_attempt(record.run, self.clock.now())
-            await self.request(after, record.slip)
+            with trace.resumed(record.traceparent):
+                await self.request(after, record.slip)
             await self.turns.hand_on(record, after.id)
             if await self._called_off(after):
                 await self.cancel(after.id)

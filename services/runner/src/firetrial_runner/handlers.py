@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import events_pb2 as parser_events
 from firetrial.runner.v1 import events_pb2
+from firetrial_kit import trace
 from firetrial_kit.bus import Consumer, Received
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.events import EVENTS, WORK, subject, work_subject
@@ -127,7 +128,7 @@ class Handlers:
         attempts = event.slip.plan.max_attempts or 1
         run = run_to_domain(event.run, max_attempts=attempts)
         run = replace(run, pool=pool, state=RunState.QUEUED, outcome=None, superseded=False)
-        await self._books.runs.create(run.id, RunRecord(run, slip_to_domain(event.slip)))
+        await self._books.runs.create(run.id, RunRecord(run, slip_to_domain(event.slip), trace.current()))
         return await self._books.runs.get(run.id)
 
     def _parsed(self, message: Received, type_: type[P]) -> P | None:

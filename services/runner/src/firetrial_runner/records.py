@@ -22,10 +22,14 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run, and the routing slip that its events carry on: its bytes in hex, not looked into."""
+    """A run, and the routing slip that its events carry on: its bytes in hex, not looked into.
+
+    `traceparent` is of what asked for it: what happens to it without a message still belongs there.
+    """
 
     run: Run
     slip: str = ""
+    traceparent: str = ""
 
 
 class Books:
