@@ -23,23 +23,10 @@ from firetrial_operate.access import opened
 from firetrial_operate.admin.deleting import Deleting
 from support import servers
 from support.cluster import SERVICES, Cluster, cluster
-from support.operating import asked
+from support.operating import FOUND, agent, asked, complete, operator, tasks
 
 pytestmark = [pytest.mark.needs("nats-server", "weed", "bwrap"), pytest.mark.timeout(180)]
 Admin = Callable[..., Any]
-STUDY = """# Sorting small arrays
-
-## Question
-How does the size of an array change which of two sorting methods is faster?
-
-## Results
-Table 1 shows the wall time of both methods by array size.
-
-Table 1: Median wall time by array size and method.
-
-Insertion sort is faster than merge sort on arrays below 32 elements (Table 1).
-"""
-FOUND = "Insertion sort is faster than merge sort on arrays below 32 elements."
 
 
 @pytest.fixture(scope="module")
@@ -54,39 +41,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3) -> Iter
 def ask(lab: Cluster) -> Admin:
     """Runs `firetrial admin …`."""
     return partial(asked, operator(lab.nats_url, lab.s3))
-
-
-def operator(nats_url: str, s3: servers.S3) -> dict[str, str]:
-    key, secret = s3.keys["admin"]
-    return {
-        "FIRETRIAL_NATS_URL": nats_url,
-        "FIRETRIAL_OBJECTS_URL": s3.url,
-        "FIRETRIAL_S3_ACCESS_KEY": key,
-        "FIRETRIAL_S3_SECRET_KEY": secret,
-    }
-
-
-async def agent(client: AsyncFiretrial, name: str, line: str) -> str:
-    found = await client.submit_agent(name=name, command=["sh", "-c", line])
-    return str(found.id)
-
-
-async def tasks(client: AsyncFiretrial, folder: Path) -> list[str]:
-    """The tasks of the study."""
-    path = folder / "study.md"
-    path.write_text(STUDY)
-    submitted = await client.submit_paper(path)
-    async for paper in client.watch_paper(submitted.paper.id, timeout=60):
-        found = list(paper.task_ids)
-    return found
-
-
-async def complete(client: AsyncFiretrial, experiment_id: str) -> None:
-    async for report in client.watch_report(experiment_id, timeout=60, appear=30):
-        last = report
-    assert last.complete, last.failure
-    async for _ in client.watch_runs(experiment_id, timeout=30):
-        pass
 
 
 async def test_a_drained_runner_finishes_what_it_has_and_ends(

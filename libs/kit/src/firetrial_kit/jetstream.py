@@ -126,6 +126,16 @@ async def reach(what: str, call: Awaitable[R]) -> R:
         raise FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {what}: {said(error)}") from error
 
 
+async def found(what: str, call: Awaitable[R]) -> R | None:
+    """The call's result, None where the broker has no such thing. Raises UNAVAILABLE as `reach` does."""
+    try:
+        return await heeding(call)
+    except NotFoundError:
+        return None
+    except DOWN as error:
+        raise FiretrialError(Reason.UNAVAILABLE, f"NATS did not answer for {what}: {said(error)}") from error
+
+
 async def heeding(call: Awaitable[R]) -> R:
     """The result of a call of the client, unless this task was cancelled meanwhile.
 
@@ -343,7 +353,7 @@ class _JetStreamDelivery:
 
     async def bury(self, consumer: str, error: FiretrialError) -> None:
         about, received = self.message.metadata, self.received
-        found = letter(
+        kept = letter(
             consumer=consumer,
             stream=about.stream,
             sequence=about.sequence.stream,
@@ -355,4 +365,4 @@ class _JetStreamDelivery:
             error=error,
             at=datetime.now(UTC),
         )
-        await self.send(outgoing(found))
+        await self.send(outgoing(kept))

@@ -130,7 +130,8 @@ class Reports:
     async def rebuild(self, *, keep: bool = False) -> list[str]:
         """Makes the records of all experiments anew from the analyses in the store; returns their ids.
 
-        With `keep`, a record that there is stays and gets the rows that it lacks; told is which changed.
+        With `keep`, a record that there is stays and gets the rows that it lacks; told is which changed, and
+        reports that are complete now are made.
         """
         found: dict[str, list[Row]] = {}
         for run_id in await self._archive.run_ids():
@@ -144,10 +145,14 @@ class Reports:
         known = await self.records.find(experiment) if keep else None
         if known is None:
             await self._ledger.rebuild(experiment, rows)
+            if keep:
+                await self._settle(experiment)
             return True
         lacking = [row for row in rows if not await self._ledger.holds(experiment, *key(row))]
         for one in lacking:
             await self._ledger.add(one, known.plan)
+        if lacking:
+            await self._settle(experiment)
         return bool(lacking)
 
     async def _keep(self, item: AnalysedRun, plan: Plan) -> None:

@@ -80,6 +80,8 @@ async def _announce(to: Installation, record: RunRecord) -> None:
     announce, books = Announcer(to.bus, to.clock), Books(to.state)
     if record.run.is_over:
         await announce.finished(record)
+    elif record.run.state is runs.RunState.RUNNING:
+        await announce.again(record)  # whoever takes it finds its runner gone
     elif held := await TurnTaking(books, announce).hold(record):
         await books.change_run(record.run.id, lambda run: runs.waits(run, held))
     else:

@@ -9,11 +9,10 @@ from typing import Any
 
 from nats.js import JetStreamContext
 from nats.js.api import ConsumerConfig, ConsumerInfo, StreamInfo
-from nats.js.errors import NotFoundError
 
 from firetrial_kit import jetstream
 from firetrial_kit.errors import Fault, FiretrialError, Reason
-from firetrial_kit.jetstream import reach
+from firetrial_kit.jetstream import found, reach
 
 _STREAM = ("retention", "storage", "subjects", "max_age", "max_bytes", "discard", "duplicate_window")
 _CONSUMER = ("ack_policy", "deliver_policy", "max_deliver", "max_ack_pending")
@@ -26,10 +25,10 @@ def is_ours(stream: str) -> bool:
 
 async def stream_infos(js: JetStreamContext) -> list[StreamInfo]:
     """Firetrial's streams, by name."""
-    found: list[StreamInfo] = []
-    while page := await reach("streams", js.streams_info(offset=len(found))):
-        found += page
-    return sorted((info for info in found if is_ours(_name(info))), key=_name)
+    infos: list[StreamInfo] = []
+    while page := await reach("streams", js.streams_info(offset=len(infos))):
+        infos += page
+    return sorted((info for info in infos if is_ours(_name(info))), key=_name)
 
 
 def _name(info: StreamInfo) -> str:
@@ -79,21 +78,19 @@ class Reader:
 
 async def readers(js: JetStreamContext, stream: str) -> list[Reader]:
     """The consumers of a stream, by name."""
-    found: list[ConsumerInfo] = []
-    while page := await reach(stream, js.consumers_info(stream, offset=len(found))):
-        found += page
-    return sorted([await _reader(js, info) for info in found], key=lambda reader: reader.name)
+    infos: list[ConsumerInfo] = []
+    while page := await reach(stream, js.consumers_info(stream, offset=len(infos))):
+        infos += page
+    return sorted([await _reader(js, info) for info in infos], key=lambda reader: reader.name)
 
 
 async def reader(js: JetStreamContext, stream: str, name: str) -> Reader:
     """Raises NOT_FOUND."""
-    try:
-        return await _reader(js, await reach(stream, js.consumer_info(stream, name)))
-    except NotFoundError as error:
+    info = await found(stream, js.consumer_info(stream, name))
+    if info is None:
         fault = Fault("name", name, "must be a consumer that is listed")
-        raise FiretrialError(
-            Reason.NOT_FOUND, f"stream {stream} has no consumer {name!r}", faults=[fault]
-        ) from error
+        raise FiretrialError(Reason.NOT_FOUND, f"stream {stream} has no consumer {name!r}", faults=[fault])
+    return await _reader(js, info)
 
 
 async def _reader(js: JetStreamContext, info: ConsumerInfo) -> Reader:
@@ -120,15 +117,12 @@ async def _reader(js: JetStreamContext, info: ConsumerInfo) -> Reader:
 async def _oldest(js: JetStreamContext, info: ConsumerInfo, subjects: tuple[str, ...]) -> datetime | None:
     """When the first message came after those that are all settled."""
     after = (info.ack_floor.stream_seq if info.ack_floor else 0) + 1
-    found = []
+    times = []
     for subject in subjects or (">",):
-        try:
-            message = await js.get_msg(info.stream_name, after, subject=subject, next=True)
-        except NotFoundError:
-            continue
-        if message.time:
-            found.append(message.time)
-    return min(found, default=None)
+        message = await found(subject, js.get_msg(info.stream_name, after, subject=subject, next=True))
+        if message and message.time:
+            times.append(message.time)
+    return min(times, default=None)
 
 
 def _consumer_drift(there: ConsumerConfig) -> Iterator[str]:

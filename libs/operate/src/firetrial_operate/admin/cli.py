@@ -12,6 +12,7 @@ import click
 
 # Name → where its click command is, and what help says of it.
 _COMMANDS = {
+    "backup": ("firetrial_operate.admin.backup_cli:backup", "Back up streams, state and objects."),
     "audit": ("firetrial_operate.audit_cli:audit", "Who called what, and what came of it."),
     "consumers": (
         "firetrial_operate.admin.broker_cli:consumers",
@@ -25,6 +26,7 @@ _COMMANDS = {
         "firetrial_operate.admin.rebuild_cli:rebuild_state",
         "Make the state again.",
     ),
+    "restore": ("firetrial_operate.admin.backup_cli:restore", "Put a backup into an empty installation."),
     "retention": ("firetrial_operate.admin.deleting_cli:retention", "Delete old experiments."),
     "runners": ("firetrial_operate.admin.runners_cli:runners", "Runners that are there."),
     "tokens": ("firetrial_operate.tokens_cli:tokens_group", "Make tokens, and look at their file."),

@@ -17,13 +17,12 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from nats.js import JetStreamContext
-from nats.js.errors import NotFoundError
 
 from firetrial_kit.dead import DEAD, LINEAGE, Letter, read
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.events import token
 from firetrial_kit.ids import digest
-from firetrial_kit.jetstream import reach
+from firetrial_kit.jetstream import found, reach
 from firetrial_kit.state import State
 from firetrial_operate.admin.stored import messages
 
@@ -52,17 +51,16 @@ class DeadLetters:
         """Those of one consumer, or of all, the oldest first and without their data."""
         subject = f"ft.dead.{token(consumer)}" if consumer else "ft.dead.>"
         sent = {key: await self._count(key) for key in await self._state.keys("requeued")}
-        async for found in messages(self._js, DEAD, subject, headers_only=True):
-            letter = read(found.headers, b"")
-            yield Kept(found.sequence, letter, sent.get(_key(letter), 0))
+        async for message in messages(self._js, DEAD, subject, headers_only=True):
+            letter = read(message.headers, b"")
+            yield Kept(message.sequence, letter, sent.get(_key(letter), 0))
 
     async def get(self, place: int) -> Kept:
         """Raises NOT_FOUND."""
-        try:
-            found = await reach(DEAD, self._found(place))
-        except NotFoundError as error:
-            raise _missing(place) from error
-        letter = read(found.headers or {}, found.data or b"")
+        message = await found(DEAD, self._js.get_msg(DEAD, place))
+        if message is None:
+            raise _missing(place)
+        letter = read(message.headers or {}, message.data or b"")
         return Kept(place, letter, await self._count(_key(letter)))
 
     async def requeue(self, place: int, *, again: bool = False) -> bool:
@@ -105,9 +103,6 @@ class DeadLetters:
         """Remove a letter. Raises NOT_FOUND."""
         await self.get(place)
         await reach(DEAD, self._js.delete_msg(DEAD, place))
-
-    async def _found(self, place: int) -> Any:
-        return await self._js.get_msg(DEAD, place)
 
     async def _count(self, key: str) -> int:
         entry = await self._state.get(key)

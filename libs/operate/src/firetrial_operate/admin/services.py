@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import structlog
-from nats.js.errors import NotFoundError
 
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import Fault, FiretrialError, Reason
-from firetrial_kit.jetstream import JetStreamBus, reach
+from firetrial_kit.jetstream import JetStreamBus
 from firetrial_kit.keeping import Installation, Steward, steward
 from firetrial_kit.kv import JetStreamState
 from firetrial_operate.access import Access
@@ -34,12 +33,3 @@ async def installation(access: Access, service: str) -> Installation:
     state = await JetStreamState.open(access.client, f"ft_{service}")
     bus = JetStreamBus(access.client, structlog.get_logger())
     return Installation(state, access.objects, bus, SystemClock())
-
-
-async def asked_for(access: Access, service: str) -> int:
-    """How many ask for messages of the consumers that the service's copies are made by: its processes."""
-    try:
-        info = await reach("keeper", access.js.consumer_info(f"KV_ft_{service}", "keeper"))
-    except NotFoundError:
-        return 0
-    return info.num_waiting or 0
