@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,13 @@ class Prometheus:
     """One that runs, with its HTTP API."""
 
     url: str
+    folder: Path
+
+    def pilot(self, target: str) -> None:
+        """Tell of a runner, host:port, that came later, as a scheduler's pilots are told of."""
+        written = self.folder / "pilots" / "pilot.json.new"
+        written.write_text(json.dumps([{"targets": [target]}]))
+        written.rename(written.with_suffix(""))
 
     def query(self, expr: str, at: float | None = None) -> list[dict[str, Any]]:
         """Series with their value at `at` (now). Raises QueryError for one that is none."""
@@ -71,7 +79,11 @@ def config(targets: Mapping[str, Sequence[str]], interval: str = f"{STEP_S}s") -
     found["rule_files"] = [str(DEPLOYED / path) for path in found["rule_files"]]
     del found["alerting"]
     found["scrape_configs"] = [
-        {"job_name": job["job_name"], "static_configs": [{"targets": list(targets[job["job_name"]])}]}
+        {
+            "job_name": job["job_name"],
+            "static_configs": [{"targets": list(targets[job["job_name"]])}],
+            "file_sd_configs": [sd | {"refresh_interval": "1s"} for sd in job.get("file_sd_configs", [])],
+        }
         for job in found["scrape_configs"]
         if job["job_name"] in targets
     ]
@@ -83,7 +95,7 @@ def prometheus(
     folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str = ""
 ) -> Iterator[Prometheus]:
     """Prometheus under `folder`, watching host:port `targets` by job and itself."""
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pilots").mkdir(parents=True)
     port = servers.free_port()
     address = f"127.0.0.1:{port}"
     written = folder / "prometheus.yml"
@@ -93,7 +105,7 @@ def prometheus(
     environ = {**os.environ, "FIRETRIAL_RUNBOOKS": runbooks}
     with (folder / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(argv, stdout=log, stderr=log, env=environ)
-    found = Prometheus(f"http://{address}")
+    found = Prometheus(f"http://{address}", folder)
 
     def ready() -> bool:
         if process.poll() is not None:

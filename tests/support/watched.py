@@ -117,8 +117,8 @@ def watched(folder: Path, s3: servers.S3, runbooks: str = "") -> Iterator[Watche
                 yield Watched(found, watcher)
 
 
-async def work(endpoints: str, study: Path, repeats: int = 3) -> None:
-    """An experiment of three agents to its report; another one waits in a pool that nobody serves."""
+async def work(endpoints: str, study: str, repeats: int, usd: float | None = None) -> None:
+    """An experiment of three agents, from its paper to its report; what has no price is refused where `usd` caps."""
     async with AsyncFiretrial(endpoints) as client:
         agents = [
             await client.submit_agent(
@@ -126,23 +126,24 @@ async def work(endpoints: str, study: Path, repeats: int = 3) -> None:
             )
             for name, text in SORTING.items()
         ]
-        silent = await client.submit_agent(name="silent", command=["sh", "-c", "echo planning"])
+        agents.append(await client.submit_agent(name="silent", command=["sh", "-c", "echo planning"]))
         await client.calibrate(_LABELS, config=make_judge("offline"))
-        ids = [str(agent.id) for agent in agents]
         plan = make_plan(
-            [*ids, str(silent.id)],
+            [str(agent.id) for agent in agents],
             repeats=repeats,
-            judge=_panel(),
+            judge=make_judge(model="scripted", panel=["second", "third"]),
             model="small",
-            spending=Spending(usd=50.0, run_calls={"*": 3}),
+            spending=Spending(usd=usd, run_calls={"small": 1}),
         )
-        submitted = await client.submit_paper(study, plan=plan)
+        submitted = await client.submit_paper(study.encode(), filename="study.md", plan=plan)
         async for report in client.watch_report(submitted.experiment_id, timeout=100, appear=30):
             last = report
         assert last.complete, last.failure
-        tasks = [task async for task in client.list_tasks()]
-        await client.submit_experiment([tasks[0].id], make_plan(ids, repeats=2, pool="gpu"))
 
 
-def _panel() -> JudgeConfig:
-    return make_judge(model="scripted", panel=["second", "third"])
+async def leave(endpoints: str) -> None:
+    """Ask for runs in a pool that nobody serves."""
+    async with AsyncFiretrial(endpoints) as client:
+        tasks = [task.id async for task in client.list_tasks()]
+        agent = await client.submit_agent(name="silent", command=["sh", "-c", "echo planning"])
+        await client.submit_experiment(tasks[:1], make_plan([str(agent.id)], repeats=4, pool="gpu"))

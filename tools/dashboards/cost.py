@@ -21,8 +21,7 @@ _SCORED = in_window('firetrial_run_outcomes_total{outcome="scored"}', "$__range"
 
 def _by_model(counter: str, labels: str = "") -> str:
     """What agents had of each model in the time shown."""
-    selected = f'firetrial_gateway_{counter}{{{labels}model=~"$model"}}'
-    return f"sum by (upstream, model) (increase({selected}[$__range]))"
+    return in_window(f'firetrial_gateway_{counter}{{{labels}model=~"$model"}}', "$__range", "upstream, model")
 
 
 _NOW = Row(

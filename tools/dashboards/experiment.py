@@ -20,6 +20,12 @@ def _ended(labels: str = "", by: str = "") -> str:
     return in_window(f"{_ENDED}{{{selected}}}", "$__range", by)
 
 
+def _of_agent(outcome: str) -> str:
+    """Of each agent and model that ended anything: how often so."""
+    by, such = "agent, model", f'outcome="{outcome}"'
+    return f"({_ended(such, by)}) or 0 * {_ended(by=by)}"
+
+
 def _state(state: str) -> str:
     return f'sum(max by (pool, state) (firetrial_open_runs{{{_POOL}, state="{state}"}})) or vector(0)'
 
@@ -77,7 +83,7 @@ _OUTCOMES = Row(
             "Agents",
             ("agent", "model"),
             tuple(
-                Column(title, _ended(f'outcome="{outcome}"', "agent, model"), "none")
+                Column(title, _of_agent(outcome), "none")
                 for title, outcome in (
                     ("scored", "scored"),
                     ("agent failed", "agent_failed"),

@@ -93,7 +93,7 @@ _VERDICT = Row(
             "Share of each verdict",
             (
                 Query(
-                    f"sum by (verdict) (increase({_VERDICTS}[1h])) / on () group_left"
+                    f"sum by (verdict) (increase({_VERDICTS}[1h])) / on () group_left ()"
                     f" (sum(increase({_VERDICTS}[1h])) > 0)",
                     "{{verdict}}",
                 ),

@@ -114,8 +114,10 @@ _MESSAGES = Row(
             "Delivered before",
             (
                 Query(
-                    "consumer:firetrial_messages_redelivered:increase30m"
-                    " / (consumer:firetrial_messages:increase30m > 0)",
+                    share(
+                        "consumer:firetrial_messages_redelivered:increase30m",
+                        "consumer:firetrial_messages:increase30m",
+                    ),
                     "{{consumer}}",
                 ),
             ),
@@ -175,7 +177,7 @@ _MESSAGES = Row(
         ),
         bars(
             "Dead letters by consumer",
-            "max by (consumer) (firetrial_dead_letters)",
+            or_none("max by (consumer) (firetrial_dead_letters) > 0", "consumer"),
             "{{consumer}}",
             "Messages that were given up, by who could not handle them.",
             steps=FEW_ARE_WELL,
@@ -243,9 +245,10 @@ _MODELS = Row(
             "Upstreams that fail",
             (
                 Query(
-                    "(upstream:firetrial_gateway_failures:increase10m or 0 *"
-                    " upstream:firetrial_gateway_requests:increase10m)"
-                    " / (upstream:firetrial_gateway_requests:increase10m > 0)",
+                    share(
+                        "upstream:firetrial_gateway_failures:increase10m",
+                        "upstream:firetrial_gateway_requests:increase10m",
+                    ),
                     "{{upstream}}",
                 ),
             ),
