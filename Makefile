@@ -80,6 +80,24 @@ images:  ## build the four services' images, firetrial-<service>:TAG (Docker; BA
 	  docker build $(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) -f services/$$service/Dockerfile \
 	    -t firetrial-$$service:$(TAG) . || exit 1; done
 
+# ---- a deployment on this machine: deploy/compose, docs/deploy.md ----
+COMPOSE := OWNER=$$(id -u):$$(id -g) TAG=$(TAG) docker compose --project-directory deploy/compose -p firetrial
+up:  ## start everything on this machine with Docker Compose (after make images); the first time makes the secrets
+	@$(COMPOSE) up -d --wait
+	@echo "export FIRETRIAL_ENDPOINT=localhost:8443 FIRETRIAL_TLS_CA=$(CURDIR)/deploy/compose/secrets/client/ca.pem" \
+	  "FIRETRIAL_TOKEN_FILE=$(CURDIR)/deploy/compose/secrets/client/token"
+
+down:  ## stop it; what it knows stays, but with VOLUMES=1
+	@$(COMPOSE) --profile cluster down $(if $(VOLUMES),--volumes)
+
+logs:  ## what it says (ONLY="runner judge": these)
+	@$(COMPOSE) logs --follow --tail 100 $(ONLY)
+
+pins:  ## print the lines for deploy/compose/.env that hold each upstream image to its digest of today
+	@sed -n 's/^#\([A-Z]*_IMAGE\)=\(.*\)/\1 \2/p' deploy/compose/.env.example | while read -r name image; do \
+	  digest=$$(docker buildx imagetools inspect "$$image" --format '{{.Manifest.Digest}}') || exit 1; \
+	  echo "$$name=$$image@$$digest"; done
+
 # ---- tests and checks ----
 test: .venv/.dev  ## run all tests: benches alone, in their short form, then the others in two processes
 	@$(BIN)/pytest -q tests/bench
@@ -162,4 +180,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check lock-check d
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images up down logs pins test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean

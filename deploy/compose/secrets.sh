@@ -72,9 +72,15 @@ certificate envoy/envoy envoy clientAuth "$(names envoy)"
 for user in operator watcher; do secret "$user/nats-password"; cp authority/ca.pem "$user/ca.pem"; done
 secret system/nats-password
 secret operator/s3-secret-key
+secret objects/root-password
 secret grafana/admin-password
-cp operator/s3-secret-key objects/root-password
-for service in $services; do cp "$service/s3-secret-key" "operator/$service-s3-secret-key"; done
+mkdir -p alertmanager # for the addresses that alerts go to: written there by whoever has them
+# What makes users, buckets and streams knows the secrets of all, for as long as that takes.
+mkdir -p setup
+cp authority/ca.pem setup/ca.pem
+cp operator/nats-password setup/nats-password
+cp objects/root-password setup/root-password
+for service in $services operator; do cp "$service/s3-secret-key" "setup/$service-s3-secret-key"; done
 for user in $services operator watcher system; do
   printf '%s_PASSWORD: "%s"\n' "$(echo "$user" | tr a-z A-Z)" "$(cat "$user/nats-password")"
 done > nats/passwords.conf
@@ -99,8 +105,9 @@ for service in $services; do
 done
 
 if [ "$(id -u)" = 0 ]; then
-  for part in $services nats objects envoy operator watcher; do chown -R 10001:10001 "$part"; done
-  chown -R 472 grafana # who Grafana's image runs as
+  for part in $services nats objects envoy operator watcher setup; do chown -R 10001:10001 "$part"; done
+  chown -R 472 grafana # whom the images of these run as
+  chown -R 65534 alertmanager
   chown -R "$owner" client
   chmod 711 .
 fi

@@ -1,0 +1,142 @@
+"""The compose file, as Compose itself reads it: who is published, who holds what, and what holds whom."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firetrial_runner.sandbox import seccomp
+from support import compose
+from support.tls import DEPLOY
+
+pytestmark = pytest.mark.needs("compose")
+FOLDER = DEPLOY / "compose"
+SERVICES = ("parser", "runner", "judge", "analyzer")
+ONCE = {"secrets", "setup"}
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    """The file with all profiles and defaults filled in."""
+    options = ["--profile", "*", "config", "--format", "json"]
+    read = subprocess.run(compose.argv(FOLDER / "compose.yaml", *options), capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
+    assert not read.stderr, read.stderr  # a warning is a variable that nobody sets
+    return dict(json.loads(read.stdout))
+
+
+def mounts(service: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By where they come from: a folder of the installation's, or a volume."""
+    found = {}
+    for mount in service.get("volumes", []):
+        source = Path(mount["source"])
+        name = str(source.relative_to(FOLDER)) if source.is_relative_to(FOLDER) else source.name
+        found[name] = mount
+    return found
+
+
+def test_envoy_alone_is_published(told: dict[str, Any]) -> None:
+    assert [name for name, service in told["services"].items() if service.get("ports")] == ["envoy"]
+    published = {port["target"]: port.get("host_ip") for port in told["services"]["envoy"]["ports"]}
+    assert published == {8443: "0.0.0.0", 8444: "127.0.0.1"}
+
+
+def test_nothing_has_more_rights_than_it_needs(told: dict[str, Any]) -> None:
+    for name, service in told["services"].items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["read_only"], name
+        assert "no-new-privileges:true" in service["security_opt"], name
+        assert not service.get("privileged"), name
+        assert bool(service.get("cap_add")) == (name == "secrets"), name
+        assert not any("docker.sock" in source for source in mounts(service)), name
+        if name not in ONCE:
+            assert service["mem_limit"], name
+            assert service["pids_limit"], name
+            assert service["restart"] == "unless-stopped", name
+
+
+def test_each_part_is_shown_its_own_secrets_alone(told: dict[str, Any]) -> None:
+    for name, service in told["services"].items():
+        shown = {source for source in mounts(service) if source == "secrets" or source.startswith("secrets/")}
+        own = {"secrets": "secrets"}.get(name, f"secrets/{name.removesuffix('-2').removesuffix('-3')}")
+        assert shown <= {own}, name
+        if name != "secrets":
+            assert all(mounts(service)[source]["read_only"] for source in shown), name
+
+
+def test_no_environment_holds_a_secret(told: dict[str, Any]) -> None:
+    for name, service in told["services"].items():
+        for variable in service.get("environment") or {}:
+            words = set(variable.lower().split("_"))
+            secret = words & {"password", "secret", "token", "key"} - ({"key"} if "access" in words else set())
+            assert not secret or variable.endswith(("_FILE", "_TLS_KEY")), (name, variable)
+
+
+def test_what_drains_is_given_the_time(told: dict[str, Any]) -> None:
+    for name in SERVICES:
+        service = told["services"][name]
+        assert _seconds(service["stop_grace_period"]) > float(service["environment"]["FIRETRIAL_DRAIN"]) + 5
+
+
+def _seconds(text: str) -> float:
+    minutes, _, seconds = text.rpartition("m")
+    return 60 * float(minutes or 0) + float(seconds.removesuffix("s"))
+
+
+def test_services_start_when_what_they_need_was_made(told: dict[str, Any]) -> None:
+    for name in SERVICES:
+        assert told["services"][name]["depends_on"]["setup"]["condition"] == "service_completed_successfully"
+    waited = told["services"]["setup"]["depends_on"]
+    assert {name: each["condition"] for name, each in waited.items()} == {
+        "nats": "service_healthy",
+        "objects": "service_healthy",
+    }
+
+
+def test_each_image_of_another_is_held_to_one_version_and_can_be_held_to_its_digest(told: dict[str, Any]) -> None:
+    example = (FOLDER / ".env.example").read_text()
+    for name, service in told["services"].items():
+        image = service["image"]
+        if not image.startswith("firetrial-"):
+            assert ":" in image
+            assert not image.endswith(":latest"), name
+            assert f"_IMAGE={image}\n" in example, name
+
+
+def test_the_runners_filter_lets_sandboxes_be_made_and_is_the_sandboxes_own_otherwise() -> None:
+    """bubblewrap unshares and mounts; it brings the whole filter for what it starts."""
+    made = {"mount", "pivot_root", "umount2", "unshare"}
+    rules = [
+        {**rule, "names": [name for name in rule["names"] if name not in made]}
+        for rule in json.loads(seccomp.docker_profile())["syscalls"]
+        if rule["names"] != ["clone"]
+    ]
+    committed = json.loads((FOLDER / "runner-seccomp.json").read_text())
+    assert committed == {"defaultAction": "SCMP_ACT_ALLOW", "syscalls": rules}
+
+
+def test_what_is_made_once_is_kept_out_of_git() -> None:
+    for name in ("secrets/client/token", ".env"):
+        ignored = subprocess.run(["git", "check-ignore", "-q", str(FOLDER / name)], cwd=FOLDER)
+        assert ignored.returncode == 0, name
+
+
+def test_secrets_are_made_once_and_only_ends_of_certificates_make_them_anew(tmp_path: Path) -> None:
+    def run(*hosts: str) -> dict[Path, bytes]:
+        argv = ["sh", str(FOLDER / "secrets.sh"), str(tmp_path), *hosts]
+        subprocess.run(argv, check=True, capture_output=True, env={**os.environ, "OWNER": "0:0"})
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    first = run()
+    assert {oct(path.stat().st_mode & 0o777) for path in first} == {"0o600"}
+    assert run() == first
+    second = run("firetrial.example.org", "192.0.2.7")
+    changed = {str(path.relative_to(tmp_path)) for path in first if first[path] != second[path]}
+    assert changed == {"envoy/endpoint.pem", "envoy/endpoint.key"}
+    values = [path.read_bytes() for path in first if path.name in ("nats-password", "token", "root-password")]
+    assert all(len(value) >= 40 for value in values)
