@@ -55,15 +55,15 @@ async def failing(broker: str, name: str, subject: str) -> AsyncIterator[tuple[J
         """Nobody is told."""
 
     client = await connect(broker, name="test")
-    bus, stop = JetStreamBus(client, structlog.get_logger()), asyncio.Event()
+    bus = JetStreamBus(client, structlog.get_logger())
     await bus.ensure_streams()
     consumer = Consumer(name, events.EVENTS, (subject,), handle, fail, ack_wait=2)
-    task = asyncio.create_task(bus.consume(consumer, stop))
+    task = asyncio.create_task(bus.consume(consumer, asyncio.Event()))
     try:
         yield bus, given
     finally:
-        stop.set()
-        await asyncio.wait_for(task, 10)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
         await client.close()
 
 
