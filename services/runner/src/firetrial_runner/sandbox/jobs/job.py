@@ -35,6 +35,8 @@ _BEGIN_S = 120.0
 """Seconds that a job may take from its call to the command's start."""
 _AWAY_S = 60.0
 """Seconds in which a scheduler that does not answer is asked again for a job."""
+_AGAIN_S, _SURE = 2.0, 2
+"""Seconds until it is asked whether it has a job after all, and how often it has to say that it does not."""
 _SOON_S, _ENDED_S = 10.0, 60.0
 """Seconds until a scheduler has noticed that a job is over, and until one is over that it was to cancel."""
 _ALONE_S = 5.0
@@ -154,24 +156,40 @@ class Job:
         await self.release(over=self._watched is None)
 
     async def _submit(self) -> str:
-        """Its id. A scheduler that did not answer may have taken it all the same: then it is found."""
-        spec, deadline = self._job_spec(), asyncio.get_running_loop().time() + _AWAY_S
-        pause = 1.0
-        while True:
-            try:
-                id_ = await self._desk.scheduler.submit(spec)
-                break
-            except SchedulerError as e:
-                if e.refused or asyncio.get_running_loop().time() + pause > deadline:
-                    raise SandboxError(NAME, f"no job: {e.message}", "See the scheduler") from e
-            await asyncio.sleep(pause)
-            pause *= 2
-            with suppress(SchedulerError):
-                if found := await self._desk.scheduler.find(spec.name):
-                    id_ = found[0].id
-                    break
+        """Its id. Raises SandboxError where the scheduler refuses, or is away for too long."""
+        spec = self._job_spec()
+        try:
+            async with asyncio.timeout(_AWAY_S) as limit:
+                id_ = await self._submitted(spec)
+        except SchedulerError as e:
+            raise SandboxError(NAME, f"no job: {e.message}", "See the scheduler") from e
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            why = f"no job: {self._desk.scheduler.name} did not answer for {_AWAY_S:.0f} s"
+            raise SandboxError(NAME, why, "It is tried again") from None
         (self.folder / ID).write_text(id_)
         return id_
+
+    async def _submitted(self, spec: JobSpec) -> str:
+        """Submit until there is one. Raises SchedulerError where that is refused.
+
+        A scheduler that did not answer may have taken it: it is asked what it has before it gets another.
+        Should it have two all the same, the second one to start finds no order.
+        """
+        while True:
+            try:
+                return await self._desk.scheduler.submit(spec)
+            except SchedulerError as e:
+                if e.refused:
+                    raise
+            answers = 0
+            while answers < _SURE:
+                await asyncio.sleep(_AGAIN_S)
+                with suppress(SchedulerError):
+                    if found := await self._desk.scheduler.find(spec.name):
+                        return found[0].id
+                    answers += 1
 
     def _job_spec(self) -> JobSpec:
         spec, terms = self._spec, self._desk.terms
