@@ -112,7 +112,8 @@ test-images: .venv/.dev  ## build the services' images on a base of Debian's, st
 	  FIRETRIAL_TEST_IMAGES=$(TAG) FIRETRIAL_REQUIRE=docker,images $(BIN)/pytest tests/integration/test_images.py'
 
 test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one node, which the tests start (root, slurm-wlm, munge)
-	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=munged,slurmctld,slurmd,sbatch $(BIN)/pytest tests/integration/test_slurm_pilots.py -s
+	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=munged,slurmctld,slurmd,sbatch,openssl $(BIN)/pytest tests/integration/test_slurm_pilots.py \
+	  tests/integration/test_slurm_jobs.py tests/integration/test_slurm_contract.py -s
 
 test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-docker; FIRETRIAL_TEST_PYTHON: a Python 3.12; 250 MB)
 	@$(ENGINE) --builder $(SHELL) -ec '$(BIN)/firetrial programs recipe openhands --base $$FIRETRIAL_TEST_BUILDER | \
