@@ -12,13 +12,13 @@ import httpx
 from prometheus_client import CollectorRegistry
 
 from firetrial_runner.allowance import ModelCaps
-from firetrial_runner.gateway.account import Purse
 from firetrial_runner.gateway.call import Shared
 from firetrial_runner.gateway.gateway import Door, Gateway
 from firetrial_runner.gateway.line import Line
 from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.prices import Price, Prices
 from firetrial_runner.gateway.upstream import Dialect, Upstream
+from firetrial_runner.gateway.wallet import Wallet
 from firetrial_runner.metrics import GatewayMetrics
 
 KEY = "sk-real-0123456789abcdef"
@@ -61,7 +61,7 @@ def upstream(url: str, dialect: Dialect = Dialect.OPENAI, **fields: Any) -> Upst
 async def gateway(
     *upstreams: Upstream,
     caps: ModelCaps | None = None,
-    purse: Purse | None = None,
+    purse: Wallet | None = None,
     prices: Prices = PRICES,
     refuse_unpriced: bool = False,
 ) -> AsyncIterator[Rig]:

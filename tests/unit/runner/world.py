@@ -15,6 +15,7 @@ from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.bus import Consumer
 from firetrial_kit.testing import InMemoryBus, InMemoryObjects, InMemoryState, ManualClock
+from firetrial_kit.tokens import Quotas
 from firetrial_runner.agent import AgentDefinition
 from firetrial_runner.agents import Agents
 from firetrial_runner.allowance import DEFAULT, MOST
@@ -37,7 +38,7 @@ from firetrial_runner.pilots.stay import Stay
 from firetrial_runner.presence import Presence
 from firetrial_runner.programs import Shelf
 from firetrial_runner.reaper import Reaper
-from firetrial_runner.records import Books
+from firetrial_runner.records import Books, unlimited
 from firetrial_runner.run import Run
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
 from firetrial_runner.servicer import RunnerServicer
@@ -97,6 +98,7 @@ class World:
     data: Path | None = None
     images: tuple[str, ...] = ()
     ways: Ways | None = None
+    quotas: Callable[[str], Quotas] = unlimited
     inventory: FakeInventory = field(default_factory=FakeInventory)
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     stay: Stay = field(init=False)
@@ -113,7 +115,7 @@ class World:
 
     def __post_init__(self) -> None:
         log = structlog.get_logger()
-        self.books = Books(self.state)
+        self.books = Books(self.state, self.quotas)
         self.presence = Presence(self.work_dir)
         self.stay = Stay(self.clock, log)
         metrics = RunnerMetrics(self.registry, "default", 2)
@@ -175,7 +177,7 @@ class World:
     def again(self, sandbox: FakeSandbox | None = None) -> World:
         """Another runner over the same bus, state and objects."""
         kept = {"bus": self.bus, "state": self.state, "objects": self.objects, "clock": self.clock}
-        return World(self.work_dir, sandbox=sandbox or FakeSandbox(PROGRAMS), **kept)  # type: ignore[arg-type]
+        return World(self.work_dir, sandbox=sandbox or FakeSandbox(PROGRAMS), quotas=self.quotas, **kept)  # type: ignore[arg-type]
 
     def consumer(self, name: str) -> Consumer:
         """The consumer with this name; work is "runner-default", tests are "runner-test-default"."""

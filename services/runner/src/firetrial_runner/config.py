@@ -18,7 +18,7 @@ from firetrial_runner.egress.policy import Most
 from firetrial_runner.egress.ways import Ways
 from firetrial_runner.flood import Flow, open_files
 from firetrial_runner.gateway.doors import Doors
-from firetrial_runner.gateway.faults import EXPERIMENT, RUN
+from firetrial_runner.gateway.faults import EXPERIMENT, RUN, TENANT
 from firetrial_runner.gateway.gateway import FLOW
 from firetrial_runner.gpus.claims import Claims
 from firetrial_runner.gpus.gpus import Gpus, See
@@ -142,7 +142,7 @@ class RunnerSettings(JobSettings):
 
     def open_doors(self, parts: Parts, books: Books) -> AbstractAsyncContextManager[Doors | None]:
         """The way to the model gateway of the settings; None where they name none. Raises SettingsError."""
-        over_budget = parts.metrics.models.over_budget(parts.service, RUN, EXPERIMENT)
+        over_budget = parts.metrics.models.over_budget(parts.service, RUN, EXPERIMENT, TENANT)
         environ, clock, registry = parts.environ, parts.clock, parts.registry
         return Doors.by(
             self.gateway, environ, books, clock, registry, flow=self.flow(), over_budget=over_budget

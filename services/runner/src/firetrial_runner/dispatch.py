@@ -10,7 +10,7 @@ from functools import partial
 
 import structlog
 
-from firetrial_kit import trace
+from firetrial_kit import tenants, trace
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import Objects
@@ -18,6 +18,7 @@ from firetrial_runner import keys
 from firetrial_runner import run as runs
 from firetrial_runner.announce import Announcer
 from firetrial_runner.execution import patiently
+from firetrial_runner.gateway.account import month
 from firetrial_runner.gating import gate
 from firetrial_runner.gating.gatekeeper import Gatekeeper
 from firetrial_runner.gpus.gpus import Gpus
@@ -25,6 +26,7 @@ from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.grip import Grip
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.pilots.stay import Stay
+from firetrial_runner.quotas.keeping import QuotaKeeper
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import End, LeaseLostError, Outcome, Run, RunState, Yield
 from firetrial_runner.sandbox.port import Termination
@@ -33,6 +35,8 @@ from firetrial_runner.wire import cost_cap, result_to_domain, result_to_json
 
 _IN_USE_S, _LACKING_S = 5.0, 15.0
 """Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them."""
+_TURN_S = 2.0
+"""Seconds after which a run is looked at again whose tenant has as many as it may."""
 _ASSESSED_S = 2.0
 """Seconds after which a run is looked at again whose proposal is not assessed yet."""
 _ELSEWHERE_S = 2.0
@@ -70,6 +74,11 @@ class Dispatch:
     def turns(self) -> TurnTaking:
         """Which runs of an experiment may go."""
         return TurnTaking(self.books, self.announce)
+
+    @property
+    def quotas(self) -> QuotaKeeper:
+        """What the runs of a tenant may use."""
+        return QuotaKeeper(self.books, self.clock, self.metrics.quota_refused)
 
     async def take(self, record: RunRecord) -> None:
         """Run it, or finish what another left of it, or say again what came of it.
@@ -158,9 +167,13 @@ class Dispatch:
 
     async def _write_off(self, record: RunRecord) -> None:
         """Money that a dead runner had set aside for the run's calls is spent, for all that is known."""
-        id_ = record.run.experiment_id
-        if cost_cap(record.slip) is not None and await self.books.accounts.find(id_) is not None:
-            await self.books.accounts.change(id_, lambda account: account.written_off(record.run.id))
+        run = record.run
+        capped = [run.experiment_id] if cost_cap(record.slip) is not None else []
+        if self.books.quotas(tenants.of(run.id)).usd_per_month is not None:
+            capped.append(month(run.id, self.clock.now()))
+        for id_ in capped:
+            if await self.books.accounts.find(id_) is not None:
+                await self.books.accounts.change(id_, lambda account: account.written_off(run.id))
 
     async def _called_off(self, run: Run) -> bool:
         """Whether its experiment was cancelled, perhaps before there was this run to cancel."""
@@ -198,10 +211,14 @@ class Dispatch:
         if not self.gpus.take(run.id, run.limits.gpus):
             raise await self._waits(run)
         try:
+            if turn := await self.quotas.take(run):
+                await self.books.change_run(run.id, lambda run: runs.waits(run, turn))
+                raise WaitsError(run, turn, _TURN_S)
             with self.stay.busy():
                 await self._conduct(run.id)
         finally:
             self.gpus.release(run.id)
+            await asyncio.shield(self.quotas.release(run.id))
 
     async def _waits(self, run: Run) -> WaitsError:
         """Say of a run what it waits for, as far as the runners of its pool have told what they have."""

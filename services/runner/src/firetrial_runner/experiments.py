@@ -66,6 +66,8 @@ class Experiments:
         told = plan.SerializeToString(deterministic=True)
         runs = len(task_ids) * len(wanted.agents) * wanted.repeats
         id_ = tenants.mine(experiment_id(request_id, task_ids, told))
+        if await self.books.experiments.find(id_) is None:
+            await self.dispatch.quotas.ask(id_, task_ids, wanted)
         experiment = Experiment(id_, task_ids, runs, self.clock.now(), told.hex())
         await self.books.experiments.create(experiment.id, experiment)
         kept = await self.books.experiments.get(experiment.id)
@@ -83,6 +85,9 @@ class Experiments:
         check("the plan", [*request_faults("", (task_id,), plan), *plan.faults(known, self.most)])
         await self._check_gate(slip.plan, (task_id,))
         await self._check_needs(plan, (task_id,))
+        there = await self.books.experiments.find(slip.experiment_id)
+        if there is None or task_id not in there.task_ids:
+            await self.dispatch.quotas.ask(slip.experiment_id, (task_id,), plan)
         await self._open(slip)
 
         def with_task(experiment: Experiment) -> Experiment | None:

@@ -27,7 +27,7 @@ async def build(parts: service.Parts) -> service.Service:
     settings = RunnerSettings.from_env(parts.environ, SERVICE)
     sandbox = await settings.open_sandbox()
     parts.stack.push_async_callback(sandbox.aclose)
-    books, clock, objects, log = Books(parts.state), parts.clock, parts.objects, parts.log
+    books, clock, objects, log = Books(parts.state, parts.gate.quotas), parts.clock, parts.objects, parts.log
     metrics, stay = RunnerMetrics(parts.registry, settings.pool, settings.slots), settings.stay(parts)
     work_dir, announce = settings.work_dir.absolute(), Announcer(parts.bus, clock)
     presence = Presence(work_dir)

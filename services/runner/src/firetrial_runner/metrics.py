@@ -64,6 +64,8 @@ class RunnerMetrics:
         self._busy = make.gauge("runner_slots_busy", "Runs now.", "pool")
         told = "Things removed that dead runners left, by kind: process, container, cgroup, folder."
         self._reaped = make.counter("runner_reaped_total", told, "kind")
+        told = "Times that a tenant's quota had no room: runs refused, or made to wait."
+        self._quotas = make.counter("quota_refusals_total", told, "tenant", "quota")
         self.census, self.kinds = CensusMetrics(registry), KindMetrics(registry)
         self.sandbox, self.trajectories = SandboxMetrics(registry), TrajectoryMetrics(registry)
         self.egress, self.gpus = EgressMetrics(registry), GpuMetrics(registry, pool)
@@ -82,6 +84,10 @@ class RunnerMetrics:
                 yield
         finally:
             self._running -= 1
+
+    def quota_refused(self, tenant: str, quota: str) -> None:
+        """A tenant's quota had no room."""
+        self._quotas.labels(tenant, quota).inc()
 
     def running(self) -> int:
         """Slots that are taken now."""

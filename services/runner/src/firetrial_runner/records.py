@@ -1,4 +1,4 @@
-"""What the runner keeps in its state: agents, experiments and what they spend, proposals, runs."""
+"""What the runner keeps in its state: agents, experiments, runs, proposals, what is spent and used."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 from firetrial_kit.records import Records
 from firetrial_kit.state import State
+from firetrial_kit.tokens import Quotas
 from firetrial_runner.agent import Agent
 from firetrial_runner.experiment import Experiment
 from firetrial_runner.gateway.account import Account
 from firetrial_runner.gating.gate import Proposal
 from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.kinds.sealed import TrialRecord
+from firetrial_runner.quotas.use import Use
 from firetrial_runner.run import Run
 from firetrial_runner.turns import Turns
 
@@ -32,10 +34,17 @@ class RunRecord:
     traceparent: str = ""
 
 
-class Books:
-    """The kinds of record."""
+def unlimited(_: str) -> Quotas:
+    """The quotas of any tenant where there are none."""
+    return Quotas()
 
-    def __init__(self, state: State) -> None:
+
+class Books:
+    """The kinds of record. `quotas` are a tenant's, by its name."""
+
+    def __init__(self, state: State, quotas: Callable[[str], Quotas] = unlimited) -> None:
+        self.quotas = quotas
+        self.uses: Records[Use] = Records(state, "use", Use)
         self.agents: Records[Agent] = Records(state, "agent", Agent)
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
         self.accounts: Records[Account] = Records(state, "account", Account)

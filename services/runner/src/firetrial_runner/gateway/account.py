@@ -1,4 +1,4 @@
-"""What the runs of one experiment may spend together, wherever they run.
+"""What the runs of one experiment, or of one tenant in a month, may spend together, wherever they run.
 
 The account lies in the runner's state and is changed by compare-and-set. What a call may cost is set aside
 before it is made, so that a runner that dies in it leaves the money as spent and not as free.
@@ -10,10 +10,13 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
+from firetrial_kit import tenants
 from firetrial_kit.clock import Clock
 from firetrial_kit.records import Records
 from firetrial_runner.gateway.budget import OverBudgetError
+from firetrial_runner.gateway.faults import EXPERIMENT
 
 _HOLD_S = 1800.0
 """After so long a hold counts as spent: its runner died."""
@@ -32,7 +35,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the experiment has spent, and what calls under way may add."""
+    """What has been spent, and what calls under way may add."""
 
     spent: float = 0.0
     holds: Mapping[str, Held] = field(default_factory=dict)
@@ -47,8 +50,8 @@ class Account:
         live = {id_: held for id_, held in self.holds.items() if id_ not in lost}
         usd = min(most, cap - spent)
         if usd < least:
-            told = f"the experiment may spend {cap:.4f} USD, has spent {spent:.4f}, and this call may cost"
-            raise OverBudgetError(f"{told} {least:.4f}")
+            told = f"may spend {cap:.4f} USD, has spent {spent:.4f}, and this call may cost {least:.4f}"
+            raise OverBudgetError(told)
         if spent + sum(held.usd for held in live.values()) + usd > cap + 1e-9:
             return None
         return Account(spent, {**live, hold: Held(usd, now + _HOLD_S)})
@@ -70,7 +73,7 @@ class Account:
 
 
 class Purse:
-    """One experiment's account, paying a run's calls up to `cap` USD.
+    """One account, paying a run's calls up to `cap` USD; `whose` it is: EXPERIMENT or TENANT.
 
     Changes within this process wait for each other.
     """
@@ -78,22 +81,29 @@ class Purse:
     def __init__(
         self,
         accounts: Records[Account],
-        experiment_id: str,
+        account_id: str,
         cap: float,
         *,
         run_id: str,
         clock: Clock,
         lock: asyncio.Lock,
+        whose: str = EXPERIMENT,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._accounts, self._id, self._cap, self._clock = accounts, experiment_id, cap, clock
-        self._run_id, self._lock, self._sleep = run_id, lock, sleep
+        self._accounts, self._id, self._cap, self._clock = accounts, account_id, cap, clock
+        self._run_id, self._lock, self._sleep, self._whose = run_id, lock, sleep, whose
 
     async def reserve(self, least: float, most: float) -> tuple[str, float]:
         """(the hold's name, USD set aside: `least` to `most`). Raises OverBudgetError."""
         hold = f"{self._run_id}.{secrets.token_hex(8)}"
+        return hold, await self.set_aside(hold, least, most)
+
+    async def set_aside(self, hold: str, least: float, most: float) -> float:
+        """The same under a name that is given; the USD."""
         try:
-            return hold, await self._set_aside(hold, least, most)
+            return await self._set_aside(hold, least, most)
+        except OverBudgetError as error:
+            raise OverBudgetError(f"the {self._whose} {error}", self._whose) from None
         except asyncio.CancelledError:  # it may be set aside for all that
             await asyncio.shield(self.settle(hold, 0.0))
             raise
@@ -105,9 +115,7 @@ class Purse:
             if hold in account.holds:
                 return account.holds[hold].usd
             await self._sleep(_WAIT_S)
-        raise OverBudgetError(
-            f"what the experiment may spend ({self._cap:.4f} USD) is set aside by other runs"
-        )
+        raise OverBudgetError(f"may spend {self._cap:.4f} USD, and they are set aside by other runs")
 
     async def settle(self, hold: str, usd: float) -> None:
         """The call has cost this; 0 where it came to nothing."""
@@ -127,6 +135,12 @@ class Purses:
     clock: Clock
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
-    def of(self, experiment_id: str, cap: float, run_id: str) -> Purse:
-        lock = self._locks.setdefault(experiment_id, asyncio.Lock())
-        return Purse(self.accounts, experiment_id, cap, run_id=run_id, clock=self.clock, lock=lock)
+    def of(self, account_id: str, cap: float, run_id: str, whose: str = EXPERIMENT) -> Purse:
+        """An experiment's purse, by the experiment's id, or a tenant's, by `month`."""
+        lock = self._locks.setdefault(account_id, asyncio.Lock())
+        return Purse(self.accounts, account_id, cap, run_id=run_id, clock=self.clock, lock=lock, whose=whose)
+
+
+def month(id_: str, now: datetime) -> str:
+    """The account, in this calendar month by UTC, of the tenant whose resource has this id."""
+    return tenants.beside(id_, f"month-{now:%Y-%m}")

@@ -13,13 +13,18 @@ from dataclasses import dataclass
 
 from firetrial_runner.allowance import ModelCaps
 from firetrial_runner.gateway.exchange import Tokens
+from firetrial_runner.gateway.faults import RUN
 
 EVERY = "*"
 """Speaks for each model that is not named."""
 
 
 class OverBudgetError(Exception):
-    """A cap leaves no room for the call."""
+    """A cap leaves no room for the call; `budget` is whose."""
+
+    def __init__(self, message: str, budget: str = RUN) -> None:
+        super().__init__(message)
+        self.budget = budget
 
 
 @dataclass(frozen=True, slots=True)

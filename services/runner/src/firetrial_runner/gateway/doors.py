@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 
-from firetrial_kit import logs
+from firetrial_kit import logs, tenants
 from firetrial_kit.clock import Clock
 from firetrial_runner.flood import Flow
-from firetrial_runner.gateway.account import Purse, Purses
+from firetrial_runner.gateway.account import Purse, Purses, month
 from firetrial_runner.gateway.call import Shared
+from firetrial_runner.gateway.faults import TENANT
 from firetrial_runner.gateway.gateway import FLOW, Door, Gateway
 from firetrial_runner.gateway.line import Line
 from firetrial_runner.gateway.masking import Masker
@@ -21,6 +22,7 @@ from firetrial_runner.gateway.prices import Prices
 from firetrial_runner.gateway.session import Record
 from firetrial_runner.gateway.settings import GatewaySettings
 from firetrial_runner.gateway.upstream import Dialect, choose
+from firetrial_runner.gateway.wallet import Wallet
 from firetrial_runner.metrics import GatewayMetrics
 from firetrial_runner.records import Books
 from firetrial_runner.run import Run
@@ -76,9 +78,14 @@ class Doors:
 
         Raises NOT_FOUND.
         """
-        slip = (await self.books.runs.get(run.id)).slip
-        cap = cost_cap(slip)
-        purse: Purse | None = None
-        if cap is not None and run.experiment_id:
-            purse = self.purses.of(run.experiment_id, cap, run.id)
-        return self.gateway.open(run.limits.models, purse, record, holds)
+        cap = cost_cap((await self.books.runs.get(run.id)).slip) if run.experiment_id else None
+        most = self.books.quotas(tenants.of(run.id)).usd_per_month
+
+        def purses() -> Iterator[Purse]:
+            if cap is not None:
+                yield self.purses.of(run.experiment_id, cap, run.id)
+            if most is not None:
+                yield self.purses.of(month(run.id, self.purses.clock.now()), most, run.id, TENANT)
+
+        wallet = Wallet(lambda: tuple(purses()), run.id) if cap is not None or most is not None else None
+        return self.gateway.open(run.limits.models, wallet, record, holds)

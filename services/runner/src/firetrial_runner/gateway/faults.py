@@ -7,7 +7,7 @@ from enum import Enum
 
 from firetrial_runner.gateway.upstream import Dialect
 
-RUN, EXPERIMENT = "run", "experiment"
+RUN, EXPERIMENT, TENANT = "run", "experiment", "tenant"
 """Whose a budget is."""
 
 

@@ -11,7 +11,6 @@ import uvicorn
 
 from firetrial_runner.allowance import ModelCaps
 from firetrial_runner.flood import Flow, Turnstile
-from firetrial_runner.gateway.account import Purse
 from firetrial_runner.gateway.app import VERSION, application
 from firetrial_runner.gateway.budget import Budget
 from firetrial_runner.gateway.call import Shared
@@ -20,6 +19,7 @@ from firetrial_runner.gateway.reserving import Reserving
 from firetrial_runner.gateway.server import server
 from firetrial_runner.gateway.session import Record, Session, always
 from firetrial_runner.gateway.upstream import Upstream
+from firetrial_runner.gateway.wallet import Wallet
 
 FLOW = Flow(at_once=512, per_s=200.0, burst=1024)
 """Of one run's connections: more are turned away."""
@@ -37,7 +37,7 @@ class Gateway:
         self._flow = flow
 
     def open(
-        self, caps: ModelCaps, purse: Purse | None, record: Record, holds: Callable[[], bool] = always
+        self, caps: ModelCaps, purse: Wallet | None, record: Record, holds: Callable[[], bool] = always
     ) -> Door:
         """A run's own door to it, through which nothing passes once the runner no longer `holds` the run."""
         turnstile = Turnstile(self._flow, self._shared.metrics.turned_away)

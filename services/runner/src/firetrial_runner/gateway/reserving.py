@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from firetrial_runner.gateway.account import Purse
 from firetrial_runner.gateway.ask import Ask
 from firetrial_runner.gateway.budget import Budget, Hold, OverBudgetError
 from firetrial_runner.gateway.exchange import Tokens
-from firetrial_runner.gateway.faults import EXPERIMENT, Kind, Refusal
+from firetrial_runner.gateway.faults import Kind, Refusal
 from firetrial_runner.gateway.prices import Prices
+from firetrial_runner.gateway.wallet import Wallet
 
 _WRITTEN = 32_768
 """Tokens that an answer may have where the agent sets no limit but a cap has to be kept."""
@@ -24,7 +24,7 @@ class Reserved:
 
     budget: Budget
     hold: Hold
-    purse: Purse | None
+    purse: Wallet | None
     held: str = ""
 
     async def settle(self, tokens: Tokens | None, usd: float | None) -> None:
@@ -43,10 +43,10 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Reserving:
-    """One run's. `purse` is its experiment's, where that has a cap."""
+    """One run's. `purse` holds its experiment's and its tenant's, where either has a cap."""
 
     budget: Budget
-    purse: Purse | None
+    purse: Wallet | None
     prices: Prices
     refuse_unpriced: bool
 
@@ -107,7 +107,7 @@ class Reserving:
         try:
             held, usd = await self.purse.reserve(self._usd(ask, least), self._usd(ask, room))
         except OverBudgetError as error:
-            raise Refusal(Kind.BUDGET, str(error), EXPERIMENT) from error
+            raise Refusal(Kind.BUDGET, str(error), error.budget) from error
         if per_token > 0:
             room = min(room, max(least, int((usd - self._usd(ask, 0)) / per_token / ask.choices)))
         return room, held

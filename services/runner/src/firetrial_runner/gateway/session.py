@@ -14,7 +14,7 @@ from typing import Protocol
 from firetrial_kit import trace
 from firetrial_runner.flood import Room, Turnstile
 from firetrial_runner.gateway.exchange import Exchange, Tokens
-from firetrial_runner.gateway.faults import Kind, Refusal
+from firetrial_runner.gateway.faults import TENANT, Kind, Refusal
 from firetrial_runner.gateway.line import POLL_S, UpstreamError
 from firetrial_runner.run import ModelTrouble, RunUsage
 
@@ -135,7 +135,10 @@ class Session:
 
     def refused(self, model: str, refusal: Refusal) -> None:
         """A call was not passed on."""
-        if refusal.kind is Kind.BUDGET:
+        if refusal.kind is Kind.BUDGET and refusal.budget == TENANT:
+            # Not the agent's own cap: it would have gone on, had there been money.
+            self._down[TENANT] = UpstreamError(refusal.message, lasting=True)
+        elif refusal.kind is Kind.BUDGET:
             self._over_budget = self._over_budget or refusal.message
         if refusal.kind is Kind.PRICE:
             self._down[model] = UpstreamError(refusal.message, lasting=True)
