@@ -164,3 +164,14 @@ async def test_watches_that_are_over_do_not_fill_the_broker(nats_url: str) -> No
     found = await client.jetstream().consumers_info(f"KV_{bucket}")
     assert [info.config.inactive_threshold for info in found] == [10.0] * len(found)
     await client.close()
+
+
+async def test_what_is_deleted_is_gone_and_can_be_made_again(state: State) -> None:
+    await state.delete("run.none")
+    await state.create("run.a", b"1")
+    await state.delete("run.a")
+    assert await state.get("run.a") is None
+    await state.create("run.a", b"2")
+    entry = await state.get("run.a")
+    assert entry
+    assert entry.value == b"2"
