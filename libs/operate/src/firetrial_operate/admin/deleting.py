@@ -72,8 +72,13 @@ class Deleting:
         keys = await self._to["runner"].state.keys("experiment")
         return [key.partition(".")[2] for key in keys]
 
-    async def plan(self, experiment: str, *, despite_release: bool = False) -> Plan:
-        """What would go. Raises NOT_FOUND, and PRECONDITION for one that runs or that a release protects."""
+    async def plan(
+        self, experiment: str, *, despite_release: bool = False, before: datetime | None = None
+    ) -> Plan:
+        """What would go; nothing where it did not end `before` then.
+
+        Raises NOT_FOUND, and PRECONDITION for one that runs or that a release protects.
+        """
         found = await self._belongings(experiment)
         own = {name: tuple(await self._there(name, one.records)) for name, one in found.items()}
         nothing = not any(own.values()) and not any(one.objects for one in found.values())
@@ -83,6 +88,9 @@ class Deleting:
             fault = Fault("experiment", experiment, "must be one that exists")
             raise FiretrialError(Reason.NOT_FOUND, f"there is no experiment {experiment!r}", faults=[fault])
         _check(found.values(), despite_release=despite_release)
+        ended = max((one.ended for one in found.values() if one.ended), default=None)
+        if before is not None and (ended is None or ended >= before):
+            return Plan(experiment, ended=ended)
         copies = {
             f"{one.bucket}/{one.place(key)}" for one in self._stewards for key in found[one.service].records
         }
@@ -97,7 +105,7 @@ class Deleting:
             subjects=await self._subjects({token(id_) for id_ in (experiment, *runs)}),
             letters=tuple(await self._letters({experiment, *runs})),
             others=tuple(dict.fromkeys(other for one in found.values() for other in one.others)),
-            ended=max((one.ended for one in found.values() if one.ended), default=None),
+            ended=ended,
         )
 
     async def delete(self, plan: Plan) -> dict[str, Any]:

@@ -99,18 +99,18 @@ async def _old(
 ) -> tuple[dict[str, dict[str, Any]], list[Plan]]:
     """What is said of each experiment, and the plans for those that go."""
     told: dict[str, dict[str, Any]] = {}
-    plans = []
+    plans, before = [], datetime.now(UTC) - age
     for id_ in await deleting.experiments():
         said = told[id_] = {"experiment": id_, "done": "stays", "ended": "", "why": ""}
         try:
-            plan = await deleting.plan(id_, despite_release=not keep_releases)
+            plan = await deleting.plan(id_, despite_release=not keep_releases, before=before)
         except FiretrialError as error:
             if error.reason is not Reason.PRECONDITION:
                 raise
             said["why"] = error.message
             continue
         said["ended"] = plan.ended.isoformat() if plan.ended else ""
-        if plan.ended is None or datetime.now(UTC) - plan.ended < age:
+        if plan.ended is None or plan.ended >= before:
             said["why"] = "is not so old"
             continue
         said["done"], said["why"] = "would be deleted", _told(plan)
