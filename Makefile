@@ -144,6 +144,9 @@ bench-report: .venv/.dev  ## report on 100,000 judged runs: time, memory, an upd
 chaos: .venv/.dev  ## 1,000 runs while runners, agents and sandboxes are killed: each ends once, nothing is left or paid twice
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_chaos.py -s
 
+operating: .venv/.dev  ## an operator at work on four services with S3: drain, lost state, deletion, backup, restore
+	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/integration/test_admin_system.py -s
+
 scaling: .venv/.dev  ## runners 0 → 4 → 1 → 0 → 4 → 0 under 200 runs; what 1, 2 and 8 of them do in a second
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/e2e/test_scaling.py -s
 
