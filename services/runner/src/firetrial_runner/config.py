@@ -107,10 +107,10 @@ class RunnerSettings(JobSettings):
 
     async def open_sandbox(self) -> Sandbox:
         """What runs are kept in. Raises SandboxError."""
-        if self.sandbox == "job":
-            return await self.open_jobs(self.work_dir.absolute(), self.apptainer_image)
         if not self.takes:
             return AbsentSandbox()
+        if self.sandbox == "job":
+            return await self.open_jobs(self.work_dir.absolute(), self.apptainer_image)
         return await named(
             self.sandbox,
             docker_host=self.docker_host,
@@ -137,8 +137,9 @@ class RunnerSettings(JobSettings):
 
     def flow(self) -> Flow:
         """Of one run's connections to the gateway, so that all runs together find open files for them."""
-        share = (open_files() - _OWN_FILES) // max(1, self.slots) - 2 * egress.FLOW.at_once
-        return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share)))
+        files = 3 if self.sandbox == "job" else 1  # of a connection: one that is relayed has two ends more
+        share = (open_files() - _OWN_FILES) // max(1, self.slots) - (files + 1) * egress.FLOW.at_once
+        return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share // files)))
 
     def open_doors(self, parts: Parts, books: Books) -> AbstractAsyncContextManager[Doors | None]:
         """The way to the model gateway of the settings; None where they name none. Raises SettingsError."""
