@@ -313,7 +313,7 @@ async def test_a_run_in_hand_that_is_cut_off_is_given_back_and_made_once_more(
 ) -> None:
     async with experiment(system, "notice", sleep_s=15.0, runs=3) as found:
         with piloting(batch, shared_folder, "notice", "--idle", "5s") as pilots:
-            await reached(lambda: "run started" in pilots.runners(), "a run")
+            await reached(lambda: pilots.runners().count("run started") == 3, "runs")
             job = pilots.jobs("RUNNING")[0]["job_id"]
             begun = time.monotonic()
             batch.run("scancel", str(job))
@@ -333,9 +333,9 @@ async def test_a_run_in_hand_that_is_cut_off_is_given_back_and_made_once_more(
 async def test_pilots_that_are_preempted_come_back(
     system: Cluster, batch: Slurm, shared_folder: Path
 ) -> None:
-    async with experiment(system, "spot", sleep_s=4.0) as found:
+    async with experiment(system, "spot", sleep_s=10.0) as found:
         with piloting(batch, shared_folder, "spot", "--idle", "5s") as pilots, census(pilots) as counted:
-            await found.until(2)
+            await found.until(1)
             urgent = batch.run(
                 "sbatch", "--parsable", "--partition=urgent", "--ntasks=8", "--output=/dev/null",
                 "--time=10", "--wrap=sleep 5",
@@ -349,7 +349,7 @@ async def test_pilots_that_are_preempted_come_back(
     assert states[urgent] == "COMPLETED"
     restarts = sum(job["restart_cnt"] for job in pilots.jobs())
     lost = len(attempts) - RUNS
-    assert lost <= restarts
+    assert 0 < lost <= restarts
     print(f"preempted {restarts} times, {lost} attempts lost, 12 of 12 runs scored")
 
 

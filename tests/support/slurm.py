@@ -52,7 +52,7 @@ ReturnToService=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,batch_sched_delay=0
+SchedulerParameters=bf_interval=1,sched_interval=2,batch_sched_delay=0
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill

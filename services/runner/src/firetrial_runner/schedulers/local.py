@@ -19,6 +19,7 @@ from pathlib import Path
 from firetrial_kit.errors import check
 from firetrial_runner.schedulers.port import Job, JobSpec, JobState, JobStatus, SchedulerError
 
+_PATH = "/usr/local/bin:/usr/bin:/bin"
 _NAME, _UNTIL = "FIRETRIAL_JOB_NAME", "FIRETRIAL_JOB_UNTIL"
 """Variables by which a job is known, and which say when its time is over (seconds of the epoch)."""
 
@@ -38,7 +39,7 @@ class LocalScheduler:
     async def submit(self, spec: JobSpec) -> str:
         check("the job", spec.faults())
         self._folder.mkdir(parents=True, exist_ok=True)
-        environ = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
+        environ = {"PATH": _PATH, "HOME": str(Path.home()), "LANG": "C.UTF-8"}
         environ |= {**spec.env, _NAME: spec.name, _UNTIL: f"{time.time() + spec.wall_s:.0f}"}
         try:
             with (self._folder / f"{spec.name}.out").open("ab") as out:
@@ -48,8 +49,8 @@ class LocalScheduler:
                 )  # fmt: skip
         except OSError as error:
             raise SchedulerError(f"{spec.argv[0]} could not be started: {error}", refused=True) from error
-        threading.Thread(target=process.wait, daemon=True).start()  # else it stays until somebody asks
         id_ = _id(process.pid)
+        threading.Thread(target=process.wait, daemon=True).start()  # else it stays until somebody asks
         self._children[id_] = Child(spec.name, process)
         return id_
 
