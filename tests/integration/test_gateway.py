@@ -278,6 +278,8 @@ async def test_an_upstream_that_is_down_for_good_is_ours_until_it_answers() -> N
             assert (trouble.lasting, trouble.over_budget) == (False, "")
             assert (await rig.chat()).status_code == 200
             assert not rig.door.session.trouble().down
+            by = {"upstream": "openai", "model": "small", "endpoint": "chat/completions"}
+            assert [rig.metric("requests_total", **by, status=code) for code in ("503", "200")] == [1, 1]
     async with gateway(upstream("http://127.0.0.1:9/v1", patience_s=0.1)) as rig:
         assert (await rig.chat()).status_code == 503
         assert "cannot be reached" in rig.door.session.trouble().down

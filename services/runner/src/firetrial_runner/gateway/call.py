@@ -107,6 +107,7 @@ class Calls:
         except UpstreamError as error:
             paid = error.unknown
             self.session.failed(ask.upstream.name, error)
+            exchange.status = Kind.UPSTREAM.status(self.endpoint.dialect)
             raise Refusal(Kind.UPSTREAM, error.message) from error
         except GoneError:
             paid = False
