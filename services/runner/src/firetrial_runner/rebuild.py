@@ -11,7 +11,6 @@ import json
 from collections.abc import Collection
 from dataclasses import replace
 
-from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.keeping import Belongings, Installation, Steward
 from firetrial_runner import keys
@@ -21,7 +20,7 @@ from firetrial_runner.experiment import Experiment, attempts, counts, expand, ha
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import Run
 from firetrial_runner.turn_taking import TurnTaking
-from firetrial_runner.wire import experiment_plan, result_to_domain, slip_to_domain
+from firetrial_runner.wire import experiment_plan, experiment_slip, result_to_domain
 
 _FOLLOWS = frozenset(("offers", "turns"))
 _SHARED = "other experiments may use it"
@@ -56,7 +55,7 @@ async def _latest(to: Installation, experiment: Experiment, first: Run) -> RunRe
         run = runs.next_attempt(known.run, to.clock.now())
     if known is not None:
         return None if known.run.state is runs.RunState.ENDED else known
-    record = RunRecord(run, _slip(experiment))
+    record = RunRecord(run, experiment_slip(experiment))
     record = replace(record, run=await _result(to, record) or run)
     if experiment.cancel_requested:
         record = replace(record, run=runs.cancelled(record.run, to.clock.now()) or record.run)
@@ -90,12 +89,6 @@ async def _announce(to: Installation, record: RunRecord) -> None:
 
 def _first(experiment: Experiment) -> list[Run]:
     return expand(experiment.id, experiment.task_ids, experiment_plan(experiment), experiment.submitted_at)
-
-
-def _slip(experiment: Experiment) -> str:
-    plan = plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes))
-    slip = plan_pb2.Slip(experiment_id=experiment.id, expected_runs=experiment.expected_runs, plan=plan)
-    return slip_to_domain(slip)
 
 
 async def belongings(to: Installation, experiment_id: str, _: Collection[str]) -> Belongings:

@@ -185,6 +185,13 @@ def experiment_plan(experiment: Experiment) -> Plan:
     return plan_to_domain(plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes)))
 
 
+def experiment_slip(experiment: Experiment) -> str:
+    """The slip of its runs."""
+    plan = plan_pb2.Plan.FromString(bytes.fromhex(experiment.plan_bytes))
+    slip = plan_pb2.Slip(experiment_id=experiment.id, expected_runs=experiment.expected_runs, plan=plan)
+    return slip_to_domain(slip)
+
+
 def experiment_to_wire(experiment: Experiment, counts: dict[str, int], *, ended: bool) -> run_pb2.Experiment:
     return run_pb2.Experiment(
         id=experiment.id,
