@@ -19,7 +19,9 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from firetrial.access.v1 import access_pb2
-from firetrial_client import AsyncFiretrial, FiretrialError, Reason, make_plan
+from firetrial.plan.v1.plan_pb2 import Slip
+from firetrial.runner.v1.runner_service_pb2 import LOG_FORMAT_CONCLUSION, ImportedRun
+from firetrial_client import AsyncFiretrial, FiretrialError, Reason, make_judge, make_plan
 from firetrial_kit import auth, tenants, tokens
 from firetrial_kit.s3 import S3Objects
 from firetrial_kit.tokens import Scope
@@ -279,6 +281,51 @@ async def answered(
     except grpc.aio.AioRpcError as error:
         return request, error.code(), found
     return request, OK, found
+
+
+async def test_whatever_else_a_tenant_does_is_its_own(place: Place, both: dict[str, Made]) -> None:
+    """Judged again, frozen, imported, screened: ids that the client makes up become the tenant's as well."""
+    task, run = both["acme"].ids["task"][0], both["acme"].ids["run"][0]
+    plan = make_plan(["codex-gpt@elsewhere"], model="gpt", judge="offline", release="v1")
+    slip = Slip(experiment_id="mine-1", expected_runs=1, plan=plan)
+    header = ImportedRun(
+        task_id=tenants.bare(task), agent="codex", model="gpt", repeat=1, format=LOG_FORMAT_CONCLUSION
+    )
+    async with place.client("acme") as client:
+        again = await client.judge_run(run, config=make_judge("offline"))
+        release = await client.create_release("v1", [task], judge=make_judge("offline"), repeats=1)
+        assert (await client.get_release("v1")).name == release.name == "t-acme--v1"
+        imported = await client.import_run(b"Merge sort is faster on large arrays.", header, slip=slip)
+        assert imported.agent_id == "t-acme--codex-gpt@elsewhere"
+        async for report in client.watch_report("mine-1", timeout=60, appear=30):
+            assert not report.failure
+        ranked = json.loads(await client.leaderboard(release="v1"))
+        assert ranked
+        screening = await client.submit_screening(b'{"id": "1", "title": "On sorting"}\n', offline=True)
+        async for _ in client.watch_screening(screening.id, timeout=30):
+            pass
+        reviews = [review.id async for review in client.list_reviews()]
+        review = await client.get_review(reviews[0])
+        assert review.review.paper_id == both["acme"].ids["paper"][0]
+    found = [again.id, release.name, imported.id, imported.experiment_id, screening.id, *reviews]
+    assert {tenants.of(id_) for id_ in found} == {"acme"}
+    async with place.client("umbra") as client:
+        assert [one.name async for one in client.list_releases()] == []
+        assert [one.id async for one in client.list_screenings()] == []
+        assert not set(reviews) & {one.id async for one in client.list_reviews()}
+        for call in (
+            client.get_release("v1"),
+            client.get_release(release.name),
+            client.get_screening(screening.id),
+            client.get_review(reviews[0]),
+            client.get_judgement(again.id),
+            client.leaderboard(release=release.name),
+            client.judge_run(imported.id),
+            client.render_run(imported.id),
+        ):
+            with pytest.raises(FiretrialError) as caught:
+                await call
+            assert caught.value.reason == Reason.NOT_FOUND
 
 
 async def test_an_agent_of_another_cannot_be_run(place: Place, both: dict[str, Made]) -> None:

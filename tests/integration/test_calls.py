@@ -33,6 +33,7 @@ from firetrial_kit.neighbours import channel_to
 from firetrial_kit.records import Records
 from firetrial_kit.settings import SettingsError
 from firetrial_kit.testing import InMemoryBus, InMemoryState
+from support import pki
 
 NAME = "firetrial.runner.v1.RunnerService"
 TOKENS = {name: tokens.new_token() for name in ("acme", "acme-reads", "umbra", "ops", "judge")}
@@ -293,3 +294,30 @@ async def test_a_service_sends_no_token_in_the_clear() -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(SettingsError, match="in the clear"):
             await channel_to("judge.example:443", stack, token=TOKENS["judge"])
+
+
+@pytest.mark.needs("openssl")
+async def test_certificates_are_known_by_name_and_a_token_besides_counts_more(tmp_path: Path) -> None:
+    ca, file = pki.authority(tmp_path), tmp_path / "tokens.json"
+    own, lab, other = (pki.signed(tmp_path, name, ca) for name in ("server", "lab", "other"))
+    told = [{"name": "acme-lab", "subject": "lab", "tenant": "acme", "scopes": ["read"]}]
+    file.write_text(json.dumps({"tenants": {"acme": {}}, "tokens": [ENTRIES[3]], "certificates": told}))
+    gate = auth.open_gate(file, SystemClock(), structlog.get_logger())
+    metrics, log = KitMetrics(CollectorRegistry()), structlog.get_logger()
+    tls = rpc.Tls(own.cert, own.key, ca.cert)
+    server = rpc.Server("127.0.0.1:0", metrics=metrics, log=log, tls=tls, gate=gate)
+    port = await server.start()
+
+    async def whoami(shown: pki.Signed, metadata: Any = ()) -> str:
+        pems = (path.read_bytes() for path in (ca.cert, shown.key, shown.cert))
+        async with grpc.aio.secure_channel(
+            f"127.0.0.1:{port}", grpc.ssl_channel_credentials(*pems)
+        ) as channel:
+            stub: Any = identity_service_pb2_grpc.IdentityServiceStub(channel)
+            return str((await stub.WhoAmI(identity_service_pb2.WhoAmIRequest(), metadata=metadata)).name)
+
+    assert await whoami(lab) == "acme-lab"
+    assert await whoami(other, by("ops")) == await whoami(lab, by("ops")) == "ops"
+    assert await code(whoami(other)) is grpc.StatusCode.UNAUTHENTICATED
+    assert await code(whoami(lab, by("acme"))) is grpc.StatusCode.UNAUTHENTICATED
+    await server.stop(0)
