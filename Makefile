@@ -59,6 +59,16 @@ asyncapi-check: .venv/.dev  ## the committed event catalogue is what the code sa
 metrics-table: .venv/.dev  ## make the table in docs/metrics.md from the code
 	@$(BIN)/python tools/metrics_table.py
 
+DASHBOARDS := PYTHONPATH=tools $(BIN)/python -m dashboards
+dashboards: .venv/.dev  ## make deploy/grafana/dashboards from tools/dashboards
+	@$(DASHBOARDS)
+
+dashboards-check: .venv/.dev  ## the committed dashboards are what the code says
+	@$(DASHBOARDS) --check
+
+dashboards-preview: .venv/.dev  ## pictures of the dashboards over PROMETHEUS=http://… by Grafana's components (npm, 600 MB once; Chromium)
+	@$(DASHBOARDS).preview $(PROMETHEUS) --out build/dashboards
+
 lock:  ## resolve what changed into requirements.lock (UPGRADE=--upgrade: everything anew)
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
 	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
@@ -114,6 +124,7 @@ test-images: .venv/.dev  ## build the services' images on a base of Debian's, st
 test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one node, which the tests start (root, slurm-wlm, munge)
 	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=munged,slurmctld,slurmd,sbatch,openssl $(BIN)/pytest tests/integration/test_slurm_pilots.py \
 	  tests/integration/test_slurm_jobs.py tests/integration/test_slurm_contract.py -s
+	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=bwrap $(BIN)/pytest tests/integration/test_escapes.py tests/integration/test_sandbox_isolation.py -k job
 
 test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-docker; FIRETRIAL_TEST_PYTHON: a Python 3.12; 250 MB)
 	@$(ENGINE) --builder $(SHELL) -ec '$(BIN)/firetrial programs recipe openhands --base $$FIRETRIAL_TEST_BUILDER | \
@@ -179,9 +190,9 @@ lock-check: .venv/.dev  ## the lock is hashed, names no host, and covers what th
 isolated: .venv/.dev  ## each service alone: its own environment imports, passes its unit tests, lacks the others' packages
 	@for service in parser runner judge analyzer; do $(BIN)/python tools/isolated.py $$service || exit 1; done
 
-check: lint types imports proto-check proto-breaking asyncapi-check lock-check demo isolated test  ## everything that CI runs, in CI's order
+check: lint types imports proto-check proto-breaking asyncapi-check dashboards-check lock-check demo isolated test  ## everything that CI runs, in CI's order
 
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table lock demo images up down logs pins test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview lock demo images up down logs pins test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean

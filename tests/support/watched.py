@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from firetrial.plan.v1.plan_pb2 import JudgeConfig
 from firetrial_client import AsyncFiretrial, Spending, make_judge, make_plan
 from firetrial_kit.s3 import S3Objects
 from support import scripted_models as scripted
@@ -118,7 +117,7 @@ def watched(folder: Path, s3: servers.S3, runbooks: str = "") -> Iterator[Watche
 
 
 async def work(endpoints: str, study: str, repeats: int, usd: float | None = None) -> None:
-    """An experiment of three agents, from its paper to its report; what has no price is refused where `usd` caps."""
+    """An experiment of three agents, from paper to report. A cap in `usd` refuses what has no price."""
     async with AsyncFiretrial(endpoints) as client:
         agents = [
             await client.submit_agent(

@@ -94,6 +94,7 @@ _OUTCOMES = Row(
             ),
             "Attempts that ended in the time shown, by agent and model. Beyond 100"
             " names the rest is called other.",
+            width=14,
         ),
         lines(
             "Agents that fail",
@@ -107,6 +108,7 @@ _OUTCOMES = Row(
             " conclusion, its own error, its own cap.",
             unit="percentunit",
             most=1,
+            width=10,
         ),
     ),
 )

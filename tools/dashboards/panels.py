@@ -111,19 +111,12 @@ def lines(
         .targets([_range(query, number) for number, query in enumerate(queries)])
         .unit(unit)
         .min(0)
+        .axis_soft_max(_least_height(unit, steps))
         .line_width(1)
         .fill_opacity(35 if stacked else 8)
         .show_points(kinds.VisibilityMode.NEVER)
         .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.PALETTE_CLASSIC))
-        .legend(
-            common.VizLegendOptions()
-            .show_legend(True)
-            .display_mode(kinds.LegendDisplayMode.TABLE)
-            .placement(kinds.LegendPlacement.RIGHT)
-            .calcs(["lastNotNull", "max"])
-            .sort_by("Last *")
-            .sort_desc(True)
-        )
+        .legend(_legend(beside=width >= 12))
         .tooltip(
             common.VizTooltipOptions().mode(kinds.TooltipDisplayMode.MULTI).sort(kinds.SortOrder.DESCENDING)
         )
@@ -159,6 +152,7 @@ def bars(
         .orientation(kinds.VizOrientation.HORIZONTAL)
         .display_mode(kinds.BarGaugeDisplayMode.BASIC)
         .show_unfilled(True)
+        .text(common.VizTextDisplayOptions().title_size(13).value_size(16))
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
         .thresholds(_thresholds(steps))
         .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
@@ -187,11 +181,12 @@ def rows(
     columns: Sequence[Column],
     told: str,
     *,
+    sort: str = "",
     alerts: tuple[str, ...] = (),
     width: int = 12,
     height: int = 8,
 ) -> Panel:
-    """A table: a row for each value of the labels `by`, a figure for each column."""
+    """A table: a row for each value of the labels `by`, a figure for each column, in the order of `sort`."""
     builder = (
         table.Panel()
         .targets([_instant(Query(column.expr), n) for n, column in enumerate(columns)])
@@ -201,9 +196,27 @@ def rows(
         .footer(common.TableFooterOptions().show(False).reducer([]).count_rows(False))
         .no_value("–")
     )
+    if sort:
+        builder = builder.sort_by([common.TableSortByFieldState().display_name(sort).desc(False)])
     for column in columns:
         builder = builder.override_by_name(column.title, _properties(column))
     return Panel(builder, title, told, width, height, alerts)
+
+
+def _least_height(unit: str, steps: Steps) -> float:
+    """How far an axis goes at least: to see what is near a threshold, and that nothing is nothing."""
+    thresholds = [value for value, _ in steps if value is not None]
+    return max(thresholds) * 1.25 if thresholds else {"percentunit": 0.1}.get(unit, 1)
+
+
+def _legend(*, beside: bool) -> common.VizLegendOptions:
+    """With figures beside a wide panel, without below a narrow one."""
+    legend = common.VizLegendOptions().show_legend(True)
+    if not beside:
+        below = legend.display_mode(kinds.LegendDisplayMode.LIST).placement(kinds.LegendPlacement.BOTTOM)
+        return below.calcs([])
+    table = legend.display_mode(kinds.LegendDisplayMode.TABLE).placement(kinds.LegendPlacement.RIGHT)
+    return table.calcs(["lastNotNull", "max"]).sort_by("Last *").sort_desc(True)
 
 
 def _organised(by: Sequence[str], columns: Sequence[Column]) -> models.DataTransformerConfig:
@@ -219,7 +232,10 @@ def _organised(by: Sequence[str], columns: Sequence[Column]) -> models.DataTrans
 
 
 def _properties(column: Column) -> list[models.DynamicConfigValue]:
-    found = [models.DynamicConfigValue(id_val="unit", value=column.unit)]
+    found = [
+        models.DynamicConfigValue(id_val="unit", value=column.unit),
+        models.DynamicConfigValue(id_val="custom.width", value=110),
+    ]
     if column.steps:
         steps = [{"value": value, "color": colour} for value, colour in column.steps]
         found += [

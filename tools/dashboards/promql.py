@@ -33,7 +33,7 @@ def or_zero(expr: str) -> str:
 
 def or_none(expr: str, label: str) -> str:
     """One series of 0, of which `label` says "none", where nothing has happened."""
-    return f'({expr}) or label_replace(vector(0), "{label}", "none", "", "")'
+    return f'({expr}) or label_replace(vector(0) unless on () ({expr}), "{label}", "none", "", "")'
 
 
 def _sum(by: str) -> str:

@@ -7,9 +7,20 @@ from dashboards.panels import FEW_ARE_WELL, Column, Query, Steps, bars, lines, r
 from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _JOB = 'job=~"firetrial-$service"'
+# Without those that last for as long as somebody watches.
+_BRIEF = f'{_JOB}, method!~".*/Watch.*"'
 _LOST: Steps = ((None, "green"), (0.02, "yellow"), (0.05, "red"))
 _FULL: Steps = ((None, "green"), (0.7, "yellow"), (0.85, "red"))
 _AGAIN: Steps = ((None, "green"), (0.05, "yellow"), (0.1, "red"))
+
+_REFUSED = in_window(f"firetrial_object_store_refusals_total{{{_JOB}}}", "10m", "job, bucket, reason")
+# What each alert is of, in one column, whatever label says it.
+_LABELS = "job, instance, pool, consumer, stream, bucket, upstream, model, backend, path"
+_OF = ", ".join(f'"{label}"' for label in ("of", " ", *_LABELS.split(", ")))
+_SINCE = (
+    "max by (alertname, alertstate, severity, of)"
+    f" (label_join(ALERTS * ignoring (alertstate) group_left () ALERTS_FOR_STATE, {_OF}))"
+)
 
 _NOW = Row(
     "Now",
@@ -87,15 +98,11 @@ _ALERTS = Row(
     (
         rows(
             "Firing and pending",
-            ("alertname", "alertstate", "severity", "job", "pool", "consumer"),
-            (
-                Column(
-                    "alerts",
-                    "count by (alertname, alertstate, severity, job, pool, consumer) (ALERTS)",
-                ),
-            ),
+            ("alertstate", "severity", "alertname", "of"),
+            (Column("since", f"time() - {_SINCE}", "s"),),
             "All alerts that fire or are about to. Watchdog always fires; were it"
             " missing, none could be trusted.",
+            sort="alertstate",
             alerts=("Watchdog",),
         ),
         lines(
@@ -192,14 +199,7 @@ _STORE = Row(
     (
         lines(
             "Refusals of the object store",
-            (
-                Query(
-                    in_window(
-                        f"firetrial_object_store_refusals_total{{{_JOB}}}", "10m", "job, bucket, reason"
-                    ),
-                    "{{job}} {{bucket}} {{reason}}",
-                ),
-            ),
+            (Query(or_none(f"{_REFUSED} > 0", "job"), "{{job}} {{bucket}} {{reason}}"),),
             "Operations in 10 minutes that were denied (keys, policies) or not answered (away, full).",
             unit="none",
             alerts=("ObjectStoreRefusing",),
@@ -227,12 +227,11 @@ _STORE = Row(
             "Slowest RPCs",
             (
                 Query(
-                    f"topk(8, {quantile(0.99, 'firetrial_rpc_seconds', 'method', _JOB, window='15m')})",
+                    f"topk(8, {quantile(0.99, 'firetrial_rpc_seconds', 'method', _BRIEF, window='15m')})",
                     "{{method}}",
                 ),
             ),
-            "99th percentile of the eight slowest methods, of the last 15 minutes. Watch"
-            " methods last as long as they are watched.",
+            "99th percentile of the eight slowest methods, of the last 15 minutes, without those that watch.",
             unit="s",
         ),
     ),
