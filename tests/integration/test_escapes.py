@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -30,6 +31,8 @@ KINDS = [
     pytest.param("bubblewrap", marks=pytest.mark.needs("bwrap")),
     pytest.param("docker", marks=pytest.mark.needs("docker")),
 ]
+if os.environ.get("FIRETRIAL_BENCH") == "full":  # bubblewrap again, in a scheduler's job: make test-slurm
+    KINDS.append(pytest.param("job", marks=pytest.mark.needs("bwrap")))
 
 
 PLAIN = tuple(attempt for attempt in CATALOGUE if attempt.is_plain)

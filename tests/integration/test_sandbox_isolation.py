@@ -20,6 +20,8 @@ from firetrial_runner.sandbox.port import Exit, Limits, Termination
 from support.sandboxes import MIB, Rig, make_rig, read_all
 
 REAL = ["bubblewrap", pytest.param("docker", marks=pytest.mark.needs("docker"))]
+if os.environ.get("FIRETRIAL_BENCH") == "full":  # bubblewrap again, in a scheduler's job: make test-slurm
+    REAL.append("job")
 
 
 @pytest.fixture(params=REAL)

@@ -35,8 +35,8 @@ _BEGIN_S = 120.0
 """Seconds that a job may take from its call to the command's start."""
 _AWAY_S = 60.0
 """Seconds in which a scheduler that does not answer is asked again for a job."""
-_AGAIN_S, _SURE = 2.0, 2
-"""Seconds until it is asked whether it has a job after all, and how often it has to say that it does not."""
+_SURE = 2
+"""How often it has to say that it has no such job after all, before it gets another."""
 _SOON_S, _ENDED_S = 10.0, 60.0
 """Seconds until a scheduler has noticed that a job is over, and until one is over that it was to cancel."""
 _ALONE_S = 5.0
@@ -49,7 +49,7 @@ class Terms:
 
     queue (Slurm's partition), account and attributes are the scheduler's own. python is the interpreter on
     the nodes, with this package. inner keeps the command there. queue_s is the longest that a job may wait
-    for its place.
+    for its place, again_s the time until a scheduler that did not answer is asked what it has.
     """
 
     python: str
@@ -58,6 +58,7 @@ class Terms:
     account: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
     queue_s: float = 7 * 86400
+    again_s: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class Job:
                     raise
             answers = 0
             while answers < _SURE:
-                await asyncio.sleep(_AGAIN_S)
+                await asyncio.sleep(self._desk.terms.again_s)
                 with suppress(SchedulerError):
                     if found := await self._desk.scheduler.find(spec.name):
                         return found[0].id
