@@ -149,6 +149,21 @@ async def test_a_full_stream_of_letters_drops_the_oldest(broker: str, ask: Admin
         await bus._js.update_stream(config, max_bytes=64 * 1024 * 1024)
 
 
+async def test_what_is_no_letter_hides_none(broker: str, ask: Admin) -> None:
+    fact = f"thing_{secrets.token_hex(4)}"
+    async with failing(broker, fact, events.subject("tests", fact)) as (bus, given):
+        await bus._js.publish(f"ft.dead.{fact}", b"\x1b[2J", headers={"ft-dead-letter": "{"})
+        await bus.publish(message(fact, 1, b"", ""))
+        await until(lambda: bool(given))
+        await asyncio.sleep(0.2)
+        forged, real = await ask("dead", "list", "--consumer", fact)
+        assert (forged["reason"], real["reason"]) == ("CORRUPT", "INVALID")
+        assert "\x1b" not in await ask("dead", "show", str(forged["place"]), words=True)
+        with pytest.raises(FiretrialError, match="cannot be sent again"):
+            await ask("dead", "requeue", str(forged["place"]), "--yes")
+        await ask("dead", "drop", str(forged["place"]), "--yes")
+
+
 async def test_streams_and_consumers_tell_how_far_behind_they_are(broker: str, ask: Admin) -> None:
     fact = f"thing_{secrets.token_hex(4)}"
     async with failing(broker, fact, events.subject("tests", fact)) as (bus, _):

@@ -24,9 +24,10 @@ from firetrial_kit.events import token
 from firetrial_kit.ids import digest
 from firetrial_kit.jetstream import found, reach
 from firetrial_kit.state import State
-from firetrial_operate.admin.stored import messages
+from firetrial_operate.admin.stored import Stored, messages
 
 _TYPE = re.compile(r"(firetrial(?:\.[a-z_]+)*\.v\d+)\.[A-Z][A-Za-z]*")
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _SHOWN = 4096
 """Bytes that are shown of what cannot be decoded."""
 
@@ -52,7 +53,7 @@ class DeadLetters:
         subject = f"ft.dead.{token(consumer)}" if consumer else "ft.dead.>"
         sent = {key: await self._count(key) for key in await self._state.keys("requeued")}
         async for message in messages(self._js, DEAD, subject, headers_only=True):
-            letter = read(message.headers, b"")
+            letter = told(message)
             yield Kept(message.sequence, letter, sent.get(_key(letter), 0))
 
     async def get(self, place: int) -> Kept:
@@ -60,7 +61,9 @@ class DeadLetters:
         message = await found(DEAD, self._js.get_msg(DEAD, place))
         if message is None:
             raise _missing(place)
-        letter = read(message.headers or {}, message.data or b"")
+        letter = told(
+            Stored(place, message.subject or "", message.headers or {}, message.data or b"", _NEVER)
+        )
         return Kept(place, letter, await self._count(_key(letter)))
 
     async def requeue(self, place: int, *, again: bool = False) -> bool:
@@ -77,6 +80,7 @@ class DeadLetters:
                 f"dead letter {place} holds {len(kept.letter.data)} of {kept.letter.size} bytes: it cannot "
                 "be sent again; drop it",
             )
+        _check_headers(kept)
         key = _key(kept.letter)
         await _made(self._state, key)
         entry = await self._state.get(key)
@@ -107,6 +111,40 @@ class DeadLetters:
     async def _count(self, key: str) -> int:
         entry = await self._state.get(key)
         return int(_mark(entry.value)["count"]) if entry else 0
+
+
+def told(message: Stored) -> Letter:
+    """The letter that a message of FT_DEAD is; what is none is told as one that says so."""
+    try:
+        return read(message.headers, message.data)
+    except FiretrialError as error:
+        consumer = message.subject.removeprefix("ft.dead.")
+        return Letter(
+            consumer=consumer,
+            stream="",
+            sequence=0,
+            subject="",
+            reason=str(error.reason),
+            error=error.message,
+            deliveries=0,
+            sent_at=message.at,
+            at=message.at,
+            size=len(message.data) + 1,
+            headers=message.headers,
+            data=message.data,
+        )
+
+
+def _check_headers(kept: Kept) -> None:
+    """Raises PRECONDITION for headers that the protocol cannot carry, which a stranger may have sent."""
+    for name, value in kept.letter.headers.items():
+        try:
+            f"{name}{value}".encode()
+        except UnicodeEncodeError as error:
+            raise FiretrialError(
+                Reason.PRECONDITION,
+                f"dead letter {kept.place} cannot be sent again: its header {name!a} is no text",
+            ) from error
 
 
 def _key(letter: Letter) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from firetrial_kit.dead import DEAD, read
+from firetrial_kit.dead import DEAD
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.events import EVENTS, token
 from firetrial_kit.ids import digest
@@ -23,6 +23,7 @@ from firetrial_kit.keeping import Belongings, Installation, Steward
 from firetrial_kit.kv import encode
 from firetrial_kit.objects import Objects
 from firetrial_operate.access import Access
+from firetrial_operate.admin.dead import told
 from firetrial_operate.admin.services import SERVICES, installation, stewards
 from firetrial_operate.admin.stored import messages, subjects
 
@@ -216,7 +217,7 @@ class Deleting:
         return [
             message.sequence
             async for message in messages(self._access.js, DEAD, headers_only=True)
-            if read(message.headers, b"").headers.get("ce-subject", "") in ids
+            if told(message).headers.get("ce-subject", "") in ids
         ]
 
     async def _measured(self, uri: str) -> Gone | None:

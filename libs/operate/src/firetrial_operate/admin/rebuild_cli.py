@@ -16,8 +16,10 @@ from firetrial_operate.admin.services import SERVICES, installation, stewards
 
 @click.command("rebuild-state")
 @click.argument("service", type=click.Choice([*SERVICES, "all"]))
+@click.option("--replicas", type=click.Choice(["1", "3", "5"]), default="1", show_default=True,
+              help="Servers of a cluster that keep a bucket which has to be made.")  # fmt: skip
 @printing.destructive
-def rebuild_state(service: str, *, yes: bool, dry_run: bool, as_json: bool) -> None:
+def rebuild_state(service: str, *, replicas: str, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Put a service's state back from the object store, and what follows from it.
 
     A record that stands in the state stays. What a run did that was under way is lost, and it is run again;
@@ -33,7 +35,7 @@ def rebuild_state(service: str, *, yes: bool, dry_run: bool, as_json: bool) -> N
             if not dry_run:
                 printing.confirm(f"Rebuild the state of {', '.join(names)}?", sure=yes)
             for one in known:
-                to = await installation(access, one.service)
+                to = await installation(access, one.service, int(replicas))
                 if dry_run:
                     told[one.service] = {"copies": len(await one.copies(access.objects))}
                 else:

@@ -28,8 +28,8 @@ def stewards(*names: str) -> list[Steward]:
     return [one for one in known.values() if one is not None]
 
 
-async def installation(access: Access, service: str) -> Installation:
+async def installation(access: Access, service: str, replicas: int = 1) -> Installation:
     """What the steward of a service works with; its bucket of state is made where it is missing."""
-    state = await JetStreamState.open(access.client, f"ft_{service}")
+    state = await JetStreamState.open(access.client, f"ft_{service}", replicas)
     bus = JetStreamBus(access.client, structlog.get_logger())
     return Installation(state, access.objects, bus, SystemClock())
