@@ -46,7 +46,6 @@ must pass over what it does not know; none is removed or renamed within v1.
 _HEADERS = "firetrial.event.v1.Headers"
 _FORMS: dict[str, dict[str, str]] = {
     "ce-specversion": {"const": "1.0"},
-    "ce-source": {"pattern": "^/firetrial/[a-z]+$"},
     "ce-time": {"format": "date-time"},
     "content-type": {"const": "application/protobuf"},
     "traceparent": {"pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"},

@@ -106,7 +106,7 @@ class Headers(_message.Message):
     id: _builtins.str
     """Names what happened: the same thing told again has the same id."""
     source: _builtins.str
-    """The service that sends: /firetrial/<service>."""
+    """The service that sends: /firetrial/<service>; of work that was asked for from outside, any URI reference."""
     type: _builtins.str
     """The full name of the payload's protobuf message."""
     subject: _builtins.str
