@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from dashboards.__main__ import FOLDER
 from dashboards.asking import Asking, Window
 
