@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -141,12 +141,21 @@ class RunnerSettings(JobSettings):
         share = (open_files() - _OWN_FILES) // max(1, self.slots) - (files + 1) * egress.FLOW.at_once
         return replace(FLOW, at_once=max(_LEAST, min(FLOW.at_once, share // files)))
 
-    def open_doors(self, parts: Parts, books: Books) -> AbstractAsyncContextManager[Doors | None]:
+    def open_doors(
+        self, parts: Parts, books: Books, quota_refused: Callable[[str, str], None]
+    ) -> AbstractAsyncContextManager[Doors | None]:
         """The way to the model gateway of the settings; None where they name none. Raises SettingsError."""
         over_budget = parts.metrics.models.over_budget(parts.service, RUN, EXPERIMENT, TENANT)
         environ, clock, registry = parts.environ, parts.clock, parts.registry
         return Doors.by(
-            self.gateway, environ, books, clock, registry, flow=self.flow(), over_budget=over_budget
+            self.gateway,
+            environ,
+            books,
+            clock,
+            registry,
+            flow=self.flow(),
+            over_budget=over_budget,
+            quota_refused=quota_refused,
         )
 
     def needs(

@@ -36,7 +36,7 @@ async def build(parts: service.Parts) -> service.Service:
     log.info("machine", devices=gpus.told, sandbox=sandbox.name, **sandbox.enforcement())
     lease, ttl, default = presence.lease, parts.settings.ack_wait, settings.default()
     parts.metrics.disks.watch(SERVICE, "work", work_dir)
-    doors = await parts.stack.enter_async_context(settings.open_doors(parts, books))
+    doors = await parts.stack.enter_async_context(settings.open_doors(parts, books, metrics.quota_refused))
     needs = settings.needs(sandbox, doors, books, gpus, metrics.egress)
     execution = Execution(sandbox, books.agents, objects, clock, work_dir, lease, default, needs, metrics)
     dispatch = Dispatch(books, objects, announce, clock, metrics, log, lease, ttl, execution.run, gpus, stay)

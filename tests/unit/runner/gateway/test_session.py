@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from firetrial_runner.flood import Flow, Turnstile
-from firetrial_runner.gateway.faults import Refusal
+from firetrial_runner.gateway.faults import EXPERIMENT, TENANT, Kind, Refusal
 from firetrial_runner.gateway.session import Session, always
 
 
@@ -28,6 +28,17 @@ async def test_who_is_let_in() -> None:
     await mine.close(1)
     with pytest.raises(Refusal, match="lives as long as the run"):
         mine.admit(mine.token)
+
+
+def test_a_tenants_empty_account_is_no_failure_of_the_agent() -> None:
+    """Its own cap and its experiment's are; the tenant's money is ours, and no other attempt will find any."""
+    mine = session(always)
+    mine.refused("m", Refusal(Kind.BUDGET, "the tenant may spend 1.0000 USD", TENANT))
+    trouble = mine.trouble()
+    assert (trouble.over_budget, trouble.lasting) == ("", True)
+    assert trouble.down.startswith("the tenant may spend")
+    mine.refused("m", Refusal(Kind.BUDGET, "the experiment may spend 1.0000 USD", EXPERIMENT))
+    assert mine.trouble().over_budget.startswith("the experiment")
 
 
 async def test_a_call_waits_until_the_run_is_the_runners_again() -> None:

@@ -22,6 +22,7 @@ class Runner:
 
     def __init__(self, state: InMemoryState, clock: ManualClock) -> None:
         self.purses = Purses(Records(state, "account", Account), clock)
+        self.refused: list[str] = []
 
     def wallet(self, run_id: str, experiment: str, cap: float | None = None) -> Wallet:
         def paying() -> Sequence[Purse]:
@@ -29,7 +30,7 @@ class Runner:
             account = month(experiment, self.purses.clock.now())
             return [*own, self.purses.of(account, MOST, run_id, TENANT)]
 
-        return Wallet(paying, run_id)
+        return Wallet(paying, run_id, self.refused.append)
 
 
 async def spend(wallet: Wallet, usd: float) -> bool:
@@ -53,6 +54,7 @@ async def test_three_runners_reach_a_months_quota_exactly_and_never_pass_it() ->
     assert sum(paid) == 40
     assert account.spent == pytest.approx(MOST)
     assert not account.holds
+    assert [whose for runner in runners for whose in runner.refused] == [TENANT] * 50
     spent = [(await accounts.get(f"t-acme--e-{n}")) for n in range(5)]
     assert sum(each.spent for each in spent) == pytest.approx(MOST)
     assert not any(each.holds for each in spent), (

@@ -35,6 +35,7 @@ class Doors:
     purses: Purses
     books: Books
     masker: Masker
+    quota_refused: Callable[[str, str], None]
 
     @classmethod
     @asynccontextmanager
@@ -48,10 +49,12 @@ class Doors:
         *,
         flow: Flow = FLOW,
         over_budget: Callable[[str], None] = lambda _: None,
+        quota_refused: Callable[[str, str], None] = lambda _, __: None,
     ) -> AsyncIterator[Doors | None]:
         """By the settings in `path`, whose keys stay out of the logs; None where there are none.
 
-        `over_budget` is told whose budget had no room for a call. Raises SettingsError.
+        `over_budget` is told whose budget had no room for a call, and `quota_refused` the tenant and its quota
+        where that was a tenant's. Raises SettingsError.
         """
         if path is None:
             yield None
@@ -65,7 +68,7 @@ class Doors:
         prices = Prices(settings.prices_by_model())
         gateway = Gateway(shared, prices, refuse_unpriced=settings.refuse_unpriced, flow=flow)
         try:
-            yield cls(gateway, Purses(books.accounts, clock), books, masker)
+            yield cls(gateway, Purses(books.accounts, clock), books, masker, quota_refused)
         finally:
             await gateway.aclose()
 
@@ -78,8 +81,9 @@ class Doors:
 
         Raises NOT_FOUND.
         """
+        tenant = tenants.of(run.id)
         cap = cost_cap((await self.books.runs.get(run.id)).slip) if run.experiment_id else None
-        most = self.books.quotas(tenants.of(run.id)).usd_per_month
+        most = self.books.quotas(tenant).usd_per_month
 
         def purses() -> Iterator[Purse]:
             if cap is not None:
@@ -87,5 +91,10 @@ class Doors:
             if most is not None:
                 yield self.purses.of(month(run.id, self.purses.clock.now()), most, run.id, TENANT)
 
-        wallet = Wallet(lambda: tuple(purses()), run.id) if cap is not None or most is not None else None
+        def over(whose: str) -> None:
+            if whose == TENANT:
+                self.quota_refused(tenant, "usd_per_month")
+
+        capped = cap is not None or most is not None
+        wallet = Wallet(lambda: tuple(purses()), run.id, over) if capped else None
         return self.gateway.open(run.limits.models, wallet, record, holds)

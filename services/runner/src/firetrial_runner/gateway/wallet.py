@@ -6,16 +6,20 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from firetrial_runner.gateway.account import Purse
+from firetrial_runner.gateway.budget import OverBudgetError
 
 
 class Wallet:
     """Sets the same sum aside in each of the purses that `purses` gives for a call, or in none.
 
-    They are asked for anew for each call, because another month is another account.
+    They are asked for anew for each call, because another month is another account. `over` is told whose had
+    no room.
     """
 
-    def __init__(self, purses: Callable[[], Sequence[Purse]], run_id: str) -> None:
-        self._purses, self._run_id = purses, run_id
+    def __init__(
+        self, purses: Callable[[], Sequence[Purse]], run_id: str, over: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._purses, self._run_id, self._over = purses, run_id, over
         self._held: dict[str, Sequence[Purse]] = {}
 
     async def reserve(self, least: float, most: float) -> tuple[str, float]:
@@ -25,8 +29,10 @@ class Wallet:
         for place, purse in enumerate(paying):
             try:
                 usd = await purse.set_aside(hold, least, usd)
-            except BaseException:
+            except BaseException as error:
                 await self._settle(paying[:place], hold, 0.0)
+                if isinstance(error, OverBudgetError):
+                    self._over(error.budget)
                 raise
         self._held[hold] = paying
         return hold, usd
