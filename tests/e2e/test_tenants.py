@@ -7,6 +7,7 @@ import importlib
 import json
 import signal
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -336,6 +337,24 @@ async def test_an_agent_of_another_cannot_be_run(place: Place, both: dict[str, M
         assert caught.value.reason == Reason.INVALID
         told = caught.value.message.replace("t-umbra--t-acme--", "")
         assert "t-acme--" not in told
+
+
+async def test_a_day_has_so_many_runs_and_no_more(place: Place, both: dict[str, Made]) -> None:
+    async with place.client("acme") as client:
+        plan = make_plan(both["acme"].ids["agent"], repeats=51, judge="offline")
+        with pytest.raises(FiretrialError) as caught:
+            await client.submit_experiment(both["acme"].ids["task"], plan)
+    assert caught.value.reason == Reason.PRECONDITION
+    assert [fault.field for fault in caught.value.faults] == ["quotas.runs_per_day"]
+    assert "50, of which" in caught.value.faults[0].description
+    labels = 'quota="runs_per_day",tenant="acme"'
+    shown = await asyncio.to_thread(metrics, place.cluster.metrics("runner"))
+    assert any(line.startswith(f"firetrial_quota_refusals_total{{{labels}}}") for line in shown)
+
+
+def metrics(address: str) -> list[str]:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        return str(answer.read(), "utf-8").splitlines()
 
 
 async def test_ids_may_be_said_as_they_were_without_tenants(place: Place, both: dict[str, Made]) -> None:

@@ -31,7 +31,7 @@ async def test_who_is_let_in() -> None:
 
 
 def test_a_tenants_empty_account_is_no_failure_of_the_agent() -> None:
-    """Its own cap and its experiment's are; the tenant's money is ours, and no other attempt will find any."""
+    """Its own cap and its experiment's are; the tenant's money is ours, and no attempt will find any."""
     mine = session(always)
     mine.refused("m", Refusal(Kind.BUDGET, "the tenant may spend 1.0000 USD", TENANT))
     trouble = mine.trouble()

@@ -53,8 +53,8 @@ class Doors:
     ) -> AsyncIterator[Doors | None]:
         """By the settings in `path`, whose keys stay out of the logs; None where there are none.
 
-        `over_budget` is told whose budget had no room for a call, and `quota_refused` the tenant and its quota
-        where that was a tenant's. Raises SettingsError.
+        `over_budget` is told whose budget had no room for a call, `quota_refused` also the tenant and its
+        quota where it was a tenant's. Raises SettingsError.
         """
         if path is None:
             yield None
