@@ -96,7 +96,7 @@ const DRAWN = {
         <BarGauge value={value.display} field={value.field} text={panel.options.text} display={value.view?.getFieldDisplayProcessor(value.colIndex)}
           {...{ width, height, orientation, theme, displayMode, showUnfilled }} itemSpacing={8} lcdCellWidth={8} />)} />;
   },
-  table: (_, data, width, height) => <Table data={data[0]} {...{ width, height }} />,
+  table: (panel, data, width, height) => <Table data={data[0]} {...{ width, height }} initialSortBy={panel.options.sortBy} />,
   timeseries(panel, data, width, height, page) {
     const timeRange = { from: dateTime(page.start * 1000), to: dateTime(page.end * 1000), raw: { from: 'now-6h', to: 'now' } };
     return <TimeSeries frames={data} structureRev={1} timeZone="utc" {...{ width, height, timeRange }} legend={panel.options.legend} />;
