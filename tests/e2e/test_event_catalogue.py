@@ -13,7 +13,7 @@ import pytest
 
 from firetrial_client import AsyncFiretrial, make_plan
 from firetrial_kit.jetstream import connect
-from firetrial_operate.webhooks.dead import PREFIX
+from firetrial_operate.webhooks.endpoint import PREFIX
 from support.agents import register
 from support.catalogue import Told, catalogue, prove
 from support.cluster import Cluster

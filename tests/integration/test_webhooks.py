@@ -26,7 +26,7 @@ from firetrial_kit.errors import FiretrialError
 from firetrial_kit.jetstream import JetStreamBus, connect
 from firetrial_operate.webhooks import signing
 from firetrial_operate.webhooks.cli import webhooks
-from support import servers
+from support import pki, servers
 from support.receiver import Receiver, receiving
 
 pytestmark = [pytest.mark.needs("nats-server"), pytest.mark.timeout(120)]
@@ -198,6 +198,22 @@ async def test_receivers_that_do_what_they_like_hold_up_nobody_else(hooks: Hooks
     assert hooks.receiver.ids("inside") == []
     rest = {"hangs", "drips", "closes", "nobody"}
     servers.wait_for(lambda: rest <= {row["endpoint"] for row in hooks.say("dead", "list")}, "the rest", 30)
+
+
+async def test_a_receiver_is_known_by_the_certificate_of_its_name(hooks: Hooks, bus: JetStreamBus) -> None:
+    ours = pki.authority(hooks.folder)
+    with receiving(pki.signed(hooks.folder, "lab", ours)) as receiver:
+        allow = ["127.0.0.0/8", "::1/128"]
+        for name, ca in (("known", ours.cert), ("unknown", "")):
+            url = f"https://localhost:{receiver.port}/{name}"
+            hooks.endpoint(name, url=url, ca=str(ca), allow=allow, give_up_after_s=1)
+        hooks.start()
+        await tell(bus, "r-1")
+        servers.wait_for(lambda: receiver.ids("known"), "the webhook")
+        servers.wait_for(lambda: hooks.say("dead", "list", "unknown"), "what is not sent")
+        (row,) = hooks.say("dead", "list")
+        assert "CERTIFICATE_VERIFY_FAILED" in row["error"]
+        assert receiver.ids("unknown") == []
 
 
 async def test_what_failed_is_tried_again_with_the_same_id_when_the_receiver_says(

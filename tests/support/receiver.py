@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from support.pki import Signed
 
 
 @dataclass(slots=True)
@@ -43,7 +46,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         found = self.server.receiver
-        body = self.rfile.read(int(self.headers["content-length"]))
+        body = self.rfile.read(size := int(self.headers["content-length"]))
+        if len(body) < size:  # its sender was killed
+            self.close_connection = True
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         found.came.append((self.path, headers, body))
         due = found.ways.get(self.path[1:], ["200"])
@@ -97,11 +103,18 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     receiver: Receiver
 
+    def handle_error(self, *_: Any) -> None:
+        """A client that turns away is no fault of the test."""
+
 
 @contextmanager
-def receiving(port: int = 0) -> Iterator[Receiver]:
-    """A receiver on the loopback."""
-    server = _Server(("127.0.0.1", port), _Handler)
+def receiving(certificate: Signed | None = None) -> Iterator[Receiver]:
+    """A receiver on the loopback, by TLS where it has a certificate."""
+    server = _Server(("127.0.0.1", 0), _Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate.cert, certificate.key)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     server.receiver = Receiver(server.server_port)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

@@ -13,6 +13,7 @@ from nats.js.api import ConsumerConfig, ConsumerInfo, StreamInfo
 from firetrial_kit import jetstream
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.jetstream import found, reach
+from firetrial_operate.webhooks.endpoint import PREFIX
 
 _STREAM = ("retention", "storage", "subjects", "max_age", "max_bytes", "discard", "duplicate_window")
 _CONSUMER = ("ack_policy", "deliver_policy", "max_deliver", "max_ack_pending")
@@ -127,7 +128,8 @@ async def _oldest(js: JetStreamContext, info: ConsumerInfo, subjects: tuple[str,
 
 def _consumer_drift(there: ConsumerConfig) -> Iterator[str]:
     if there.durable_name and there.deliver_subject is None:
-        wanted = jetstream.durable(there.durable_name, (), there.ack_wait or 0)
+        only_new = there.durable_name.startswith(PREFIX)
+        wanted = jetstream.durable(there.durable_name, (), there.ack_wait or 0, only_new=only_new)
         yield from _differences(wanted, there, _CONSUMER)
 
 

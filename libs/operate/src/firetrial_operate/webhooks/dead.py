@@ -13,10 +13,8 @@ from firetrial_kit.events import token
 from firetrial_kit.jetstream import reach
 from firetrial_operate.admin.stored import messages
 from firetrial_operate.webhooks.cloud_event import event_of
-from firetrial_operate.webhooks.endpoint import Endpoint
+from firetrial_operate.webhooks.endpoint import PREFIX, Endpoint
 from firetrial_operate.webhooks.sending import Answer, Delivered, Sender
-
-PREFIX = "webhook-"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from firetrial_kit.hosts import literal
 
+PREFIX = "webhook-"
+"""Of the durable consumers that are for endpoints."""
 LOCAL = "local"
 """The tenant that is the installation itself."""
 
@@ -35,7 +37,7 @@ class Endpoint:
     @property
     def consumer(self) -> str:
         """The name of its durable consumer, and of its dead letters."""
-        return f"webhook-{self.name}"
+        return PREFIX + self.name
 
     def wants(self, key: str) -> bool:
         """Whether a fact about the resource `key` is for it: one of its tenant's, where it has one."""
