@@ -168,7 +168,15 @@ async def test_the_queue_is_told_and_costs_the_command_nothing(
     site: slurm.Slurm, rig: Rig, workspace: Path
 ) -> None:
     blocker = site.run(
-        "sbatch", "--parsable", "--exclusive", "--mem=0", "-o", "/dev/null", "--wrap", "sleep 60"
+        "sbatch",
+        "--parsable",
+        "--export=NONE",
+        "--exclusive",
+        "--mem=0",
+        "-o",
+        "/dev/null",
+        "--wrap",
+        "sleep 60",
     ).strip()
     waits: list[str] = []
 
@@ -215,6 +223,7 @@ async def test_a_job_that_makes_room_for_another_is_lost_and_not_started_again(
     urgent = site.run(
         "sbatch",
         "--parsable",
+        "--export=NONE",
         "-p",
         "urgent",
         "--exclusive",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
 import pytest
@@ -140,6 +140,30 @@ async def test_a_job_of_a_dead_runner_is_found_and_cancelled(
     assert (gone.run_key, gone.lease, gone.what) == ("r-1", "lease-1", "job 1" if noted else "job")
     assert [job.id for job in scheduler.living()] == ["2"]
     assert {left.lease for left in await sandbox.leftovers()} == {"lease-2"}
+
+
+class Deaf(FakeScheduler):
+    """Takes jobs, and does not end them until it hears."""
+
+    hears = False
+
+    async def cancel(self, ids: Collection[str], *, queued_only: bool = False) -> None:
+        if self.hears:
+            await super().cancel(ids, queued_only=queued_only)
+
+
+async def test_a_job_that_cannot_be_ended_is_ended_later(tmp_path: Path) -> None:
+    scheduler = Deaf()
+    terms = Terms(sys.executable, Inner("bubblewrap"), queue_s=0.2, ended_s=0.2)
+    sandbox = JobSandbox(scheduler, tmp_path / "jobs", terms, every_s=0.5)
+    with pytest.raises(SandboxError, match="no place"):
+        await sandbox.start(spec(tmp_path))
+    assert len(await sandbox.leftovers()) == len(scheduler.living()) == 1
+    scheduler.hears = True
+    assert [left.lease for left in await sandbox.reap(())] == ["lease-1"]
+    assert not scheduler.living()
+    assert await sandbox.reap(()) == await sandbox.leftovers() == []
+    await sandbox.aclose()
 
 
 async def test_a_run_is_not_started_twice_under_one_lease(sandbox: JobSandbox, tmp_path: Path) -> None:

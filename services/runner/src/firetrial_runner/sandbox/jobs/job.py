@@ -37,8 +37,8 @@ _AWAY_S = 60.0
 """Seconds in which a scheduler that does not answer is asked again for a job."""
 _SURE = 2
 """How often it has to say that it has no such job after all, before it gets another."""
-_SOON_S, _ENDED_S = 10.0, 60.0
-"""Seconds until a scheduler has noticed that a job is over, and until one is over that it was to cancel."""
+_SOON_S = 10.0
+"""Seconds until a scheduler has noticed that a job is over."""
 _ALONE_S = 5.0
 """Seconds in which a job whose line broke may be over by itself."""
 
@@ -49,7 +49,8 @@ class Terms:
 
     queue (Slurm's partition), account and attributes are the scheduler's own. python is the interpreter on
     the nodes, with this package. inner keeps the command there. queue_s is the longest that a job may wait
-    for its place, again_s the time until a scheduler that did not answer is asked what it has.
+    for its place, again_s the time until a scheduler that did not answer is asked what it has, ended_s that
+    in which one ends what it was to cancel.
     """
 
     python: str
@@ -59,17 +60,23 @@ class Terms:
     attributes: Mapping[str, str] = field(default_factory=dict)
     queue_s: float = 7 * 86400
     again_s: float = 2.0
+    ended_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What all jobs of a runner share. `private` is a folder of this machine that is open to nobody else."""
+    """What all jobs of a runner share.
+
+    private is a folder of this machine that is open to nobody else. stuck are the folders of jobs that could
+    not be ended in their time.
+    """
 
     scheduler: Scheduler
     watching: Watching
     relay: Relay
     terms: Terms
     private: Path
+    stuck: set[Path] = field(default_factory=set)
 
 
 def tag(run_key: str, lease: str) -> str:
@@ -133,7 +140,7 @@ class Job:
         status = watched.status
         if not watched.is_over:
             await self.cancel()
-            await watching.end_of(watched, _ENDED_S, for_good=True)
+            await watching.end_of(watched, self._desk.terms.ended_s, for_good=True)
         return status
 
     async def release(self, *, over: bool) -> None:
@@ -141,6 +148,8 @@ class Job:
         await self._stack.aclose()
         if over or (self._watched and self._watched.is_over):
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+        else:
+            self._desk.stuck.add(self.folder)
 
     async def undo(self) -> None:
         """Leave nothing of a start that failed; a job that cannot be ended now stays to be found."""
@@ -149,11 +158,11 @@ class Job:
                 id_ = await self._submitting
                 if self._watched is None:
                     self._watched = self._stack.enter_context(self._desk.watching.watching(id_))
-        if self._called.done():
+        if not self._called.cancel() and not self._called.cancelled():
             self._called.result().abort()
         if self._watched is not None and not self._watched.is_over:
             await self.cancel()
-            await self._desk.watching.end_of(self._watched, _ENDED_S, for_good=True)
+            await self._desk.watching.end_of(self._watched, self._desk.terms.ended_s, for_good=True)
         await self.release(over=self._watched is None)
 
     async def _submit(self) -> str:

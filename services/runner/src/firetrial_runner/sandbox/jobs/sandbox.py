@@ -20,9 +20,6 @@ from firetrial_runner.sandbox.port import Leftover, SandboxError, SandboxSpec
 from firetrial_runner.sandbox.scratch import scratch
 from firetrial_runner.schedulers.port import Scheduler, SchedulerError
 
-_ENDED_S = 30.0
-"""Seconds in which a scheduler ends what it was to cancel; else it is tried again."""
-
 
 class JobSandbox:
     """`spool` is for what jobs are told, on the file system that the nodes share. See `Terms` and `Relay`."""
@@ -76,7 +73,9 @@ class JobSandbox:
         return await asyncio.to_thread(lambda: [left for _, left in self._left()])
 
     async def reap(self, dead: Collection[str]) -> list[Leftover]:
-        left = [(folder, it) for folder, it in await asyncio.to_thread(self._left) if it.lease in dead]
+        stuck = self._desk.stuck if self._desk else set()
+        found = await asyncio.to_thread(self._left)
+        left = [(folder, it) for folder, it in found if it.lease in dead or folder in stuck]
         if not left:
             return []
         ids = {folder: await self._id(folder, it) for folder, it in left}
@@ -86,6 +85,7 @@ class JobSandbox:
             for folder, it in left:
                 if await self._is_over(ids[folder]):
                     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+                    stuck.discard(folder)
                     gone.append(it)
         return gone
 
@@ -120,7 +120,7 @@ class JobSandbox:
         if not id_:
             return True
         with self._watching.watching(id_) as watched:
-            await self._watching.end_of(watched, _ENDED_S, for_good=True)
+            await self._watching.end_of(watched, self._terms.ended_s, for_good=True)
             return watched.is_over
 
 

@@ -87,14 +87,14 @@ class Shim:
         self._order, self._channel = order, channel
         self._process: Process | None = None
         self._why_ended = ""
+        self._waits = True
 
     async def conduct(self) -> int:
         """See the command to its end; gives the job's own exit code."""
         loop = asyncio.get_running_loop()
         for signum in _ENDING:
             loop.add_signal_handler(signum, self._end, signum)
-        kind, _ = await self._heard()
-        if kind is not Kind.GO:
+        if not await self._may_go():
             return 1
         try:
             self._process = await self._start()
@@ -104,6 +104,14 @@ class Shim:
             await self._channel.aclose()
             return 0
         return await self._follow(self._process)
+
+    async def _may_go(self) -> bool:
+        """Wait for the runner's word; it has none where it has given the run up, or the scheduler the job."""
+        with suppress(OSError, EOFError):
+            kind, _ = await self._heard()
+            self._waits = False
+            return kind is Kind.GO
+        return False
 
     async def _start(self) -> Process:
         order = self._order
@@ -117,11 +125,11 @@ class Shim:
         return await sandbox.start(order.spec(ways, _gpus(order)))
 
     async def _follow(self, process: Process) -> int:
-        await self._channel.tell(Kind.STARTED, sandbox=self._order.inner.name, node=platform.node())
         helpers = [asyncio.create_task(self._obey(process)), asyncio.create_task(self._beat())]
         if self._why_ended:
             await process.cancel()
         try:
+            await self._channel.tell(Kind.STARTED, sandbox=self._order.inner.name, node=platform.node())
             async for chunk in process.output():
                 await self._channel.send(_NAMES[chunk.stream], chunk.data)
             end = await process.wait()
@@ -166,6 +174,8 @@ class Shim:
 
     def _end(self, signum: signal.Signals) -> None:
         self._why_ended = self._why_ended or f"the scheduler sent {signum.name}"
+        if self._waits:
+            self._channel.abort()
         if self._process is not None:
             self._ending = asyncio.ensure_future(self._process.cancel())
 
