@@ -154,6 +154,12 @@ def test_health_and_reflection_are_asked_of_the_service_that_is_meant(
         assert name in {each.name for each in told.list_services_response.service}
 
 
+def test_a_client_sees_all_four_and_who_it_is(system: Deployed) -> None:
+    told = json.loads(_cli(system, "status", "--json").stdout)
+    assert told["services"] == dict.fromkeys(SERVICES, "serving")
+    assert "operate" in _cli(system, "whoami", "--json").stdout
+
+
 class Web:
     """A browser's connection: HTTP/1.1 with TLS."""
 

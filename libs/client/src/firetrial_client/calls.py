@@ -67,9 +67,11 @@ class Caller:
         """Close the connections; calls that are going on end."""
         await self._channels.close()
 
-    def _metadata(self) -> tuple[tuple[str, str], ...]:
+    def _metadata(self, service: str) -> tuple[tuple[str, str], ...]:
+        """Health and identity are every service's: one endpoint for all must be told whose is meant."""
         trace = self._trace or secrets.token_hex(16)
-        return (("traceparent", f"00-{trace}-{secrets.token_hex(8)}-01"), *self._channels.introduction)
+        told = (("traceparent", f"00-{trace}-{secrets.token_hex(8)}-01"), ("firetrial-service", service))
+        return (*told, *self._channels.introduction)
 
     @contextmanager
     def _errors(self, service: str) -> Iterator[None]:
@@ -97,7 +99,8 @@ class Caller:
 
         async def ask() -> A:
             with self._errors(service):
-                return await method()(request, timeout=timeout or self._timeout, metadata=self._metadata())
+                metadata = self._metadata(service)
+                return await method()(request, timeout=timeout or self._timeout, metadata=metadata)
 
         try:
             return await ask()
@@ -117,7 +120,7 @@ class Caller:
         call: Any = None
         try:
             with self._errors(service):
-                call = method()(request, timeout=timeout, metadata=self._metadata())
+                call = method()(request, timeout=timeout, metadata=self._metadata(service))
                 async for answer in call:
                     yield answer
         finally:
@@ -158,7 +161,7 @@ class Caller:
 
         with self._errors(service), self._channels.blocking(service) as channel:
             call = method(channel).future(
-                _parts(header, body, piece), timeout=TRANSFER, metadata=self._metadata()
+                _parts(header, body, piece), timeout=TRANSFER, metadata=self._metadata(service)
             )
             call.add_done_callback(wake)
             try:
