@@ -126,6 +126,11 @@ test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one
 	  tests/integration/test_slurm_jobs.py tests/integration/test_slurm_contract.py -s
 	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=bwrap $(BIN)/pytest tests/integration/test_escapes.py tests/integration/test_sandbox_isolation.py -k job
 
+test-compose: .venv/.dev  ## the same, and then all of deploy/compose on them, through an experiment (as test-docker; 10 min)
+	@$(ENGINE) --builder $(SHELL) -ec 'make images BASE=$$FIRETRIAL_TEST_BUILDER DOCKER_BUILD="--network host -q"; \
+	  FIRETRIAL_TEST_IMAGES=$(TAG) FIRETRIAL_REQUIRE=docker,images,compose $(BIN)/pytest -s tests/integration/test_images.py \
+	  tests/integration/test_deploy_stack.py'
+
 test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-docker; FIRETRIAL_TEST_PYTHON: a Python 3.12; 250 MB)
 	@$(ENGINE) --builder $(SHELL) -ec '$(BIN)/firetrial programs recipe openhands --base $$FIRETRIAL_TEST_BUILDER | \
 	  docker build -q --network host -t firetrial-openhands -f - services/runner/src/firetrial_runner/programs/locks/openhands; \
@@ -133,6 +138,9 @@ test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-
 
 test-agents: .venv/.dev  ## the agents that ship, the real Codex, Claude Code and opencode from npm among them (840 MB, kept in ~/.cache/firetrial)
 	@FIRETRIAL_REQUIRE=npm,bwrap $(BIN)/pytest tests/integration/test_programs.py tests/integration/test_shipped_agents.py
+
+test-dashboards: .venv/.dev  ## each panel over a system that worked, drawn by Grafana's components (npm, 600 MB once): build/dashboards
+	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=npm,chromium,prometheus $(BIN)/pytest tests/integration/test_prometheus.py
 
 bench-judge: .venv/.dev  ## judge 360 runs against a scripted model, beside RAGChecker (FIRETRIAL_RAGCHECKER_PYTHON) or its call pattern
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_judge_throughput.py -s
@@ -195,4 +203,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check dashboards-c
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview lock demo images up down logs pins test test-docker test-images test-openhands test-slurm test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview lock demo images up down logs pins test test-docker test-images test-compose test-openhands test-slurm test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean

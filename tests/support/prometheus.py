@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,6 +61,17 @@ class Prometheus:
     def rules(self) -> list[dict[str, Any]]:
         """All rules, with what came of their last evaluation."""
         return [rule for group in self._ask("rules", {})["groups"] for rule in group["rules"]]
+
+    def scrape(self) -> None:
+        """Wait until every target has been looked at twice from now on."""
+        for _ in range(2):
+            seen = f"count(timestamp(up) > {time.time()})"
+            servers.wait_for(
+                lambda seen=seen: self._counted(seen) == len(self.targets()), "a look at each", 30
+            )
+
+    def _counted(self, expr: str) -> int:
+        return sum(int(series["value"][1]) for series in self.query(expr))
 
     def _ask(self, what: str, parameters: Mapping[str, str]) -> Any:
         answer = httpx.get(f"{self.url}/api/v1/{what}", params=parameters, timeout=30).json()
@@ -117,6 +129,9 @@ def prometheus(
 
     try:
         servers.wait_for(ready, "Prometheus", 30)
+        # It takes targets up 5 s after its start.
+        known = len(targets) + 1
+        servers.wait_for(lambda: list(found.targets().values()).count("up") == known, "all targets", 30)
         yield found
     finally:
         servers.end(process)
