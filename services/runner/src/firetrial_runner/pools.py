@@ -1,0 +1,62 @@
+"""Make the consumers of pools' work: what a deployment does once that scales runners down to none.
+
+python -m firetrial_runner.pools default gpu   # FIRETRIAL_NATS_URL and the runner's user and password
+
+A runner makes those of its pool itself. Whoever counts what waits before there is one needs them sooner: of a
+consumer that is not there, nothing is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from firetrial_kit import jetstream
+from firetrial_kit.errors import FiretrialError
+from firetrial_kit.events import WORK, work_subject
+from firetrial_kit.settings import CommonSettings, SettingsError
+
+_POOL = re.compile(r"[a-z0-9-]{1,32}")
+
+
+def consumers(pool: str) -> dict[str, str]:
+    """Consumer → the subject that it takes, of one pool: runs, and sealed tests."""
+    return {f"runner-{pool}": work_subject("run", pool), f"runner-test-{pool}": work_subject("test", pool)}
+
+
+async def make(settings: CommonSettings, pools: Sequence[str]) -> None:
+    """Make what is missing; what is there and the same stays as it is. Raises FiretrialError."""
+    client = await jetstream.connect(
+        settings.nats_url,
+        name="pools",
+        user=settings.nats_user,
+        password=settings.nats_password.get_secret_value(),
+        ca=settings.nats_tls_ca,
+    )
+    try:
+        for pool in pools:
+            for name, subject in consumers(pool).items():
+                config = jetstream.durable(name, (subject,), settings.ack_wait)
+                await jetstream.reach(
+                    f"consumer {name}", client.jetstream(timeout=5).add_consumer(WORK, config)
+                )
+    finally:
+        await client.close()
+
+
+def main(argv: Sequence[str]) -> str | None:
+    """Returns what went wrong, or None."""
+    if not argv or not all(_POOL.fullmatch(pool) for pool in argv):
+        return "usage: POOL… (a-z, 0-9 and -, at most 32)"
+    try:
+        asyncio.run(make(CommonSettings.from_env(os.environ, "runner"), argv))
+    except (SettingsError, FiretrialError) as error:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
