@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.page import Page, Row
 from dashboards.panels import FEW_ARE_WELL, Column, Query, Steps, bars, lines, rows, stat_of
-from dashboards.promql import in_window, or_none, or_zero, per_second, share
+from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _AGENTS = 'firetrial_gateway_cost_usd_total{model=~"$model"}'
 _OURS = 'firetrial_model_cost_usd_total{model=~"$model"}'
@@ -180,6 +180,29 @@ _TOKENS = Row(
             most=1,
             width=8,
         ),
+        lines(
+            "Time of a call",
+            tuple(
+                Query(
+                    quantile(
+                        q, "firetrial_gateway_request_seconds", "upstream", 'model=~"$model"', window="15m"
+                    ),
+                    f"{{{{upstream}}}} p{q * 100:.0f}",
+                )
+                for q in (0.5, 0.99)
+            ),
+            "From a call's budget to the end of its answer, of agents' calls in the last 15 minutes.",
+            unit="s",
+            alerts=("GatewayUpstreamFailing",),
+            width=8,
+        ),
+        lines(
+            "GPU time",
+            (Query(or_none(f"{per_second('firetrial_gpu_run_seconds_total', 'pool')}", "pool"), "{{pool}}"),),
+            "GPUs that runs have for themselves, on average: GPU hours an hour. They are not among the USD.",
+            unit="none",
+            width=8,
+        ),
         bars(
             "Refused for money",
             f"{in_window('firetrial_budget_refusals_total', '$__range', 'service, scope')}",
@@ -191,6 +214,12 @@ _TOKENS = Row(
             or_none(in_window("firetrial_gateway_refusals_total", "$__range", "reason"), "reason"),
             "{{reason}}",
             "Agents' calls in the time shown that were not passed on, by reason.",
+        ),
+        bars(
+            "Refused by quotas",
+            or_none(in_window("firetrial_quota_refusals_total", "$__range", "tenant, quota"), "tenant"),
+            "{{tenant}} {{quota}}",
+            "Times in the time shown that a tenant's quota had no room: runs refused, or made to wait.",
         ),
     ),
 )

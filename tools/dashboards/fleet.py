@@ -93,6 +93,26 @@ _POOLS = Row(
             "Runners",
             (Query(_RUNNERS, "{{pool}}"),),
             "Runners that answer, by pool. What a scaler or pilots have made of the waiting work.",
+            alerts=("NoRunnerForWaitingWork",),
+            width=8,
+        ),
+        lines(
+            "Pilots",
+            (
+                Query(
+                    or_none(f"sum by (pool, state) (firetrial_pilots{{{_POOL}}})", "pool"),
+                    "{{pool}} {{state}}",
+                ),
+                Query(
+                    or_none(f"sum by (pool) (firetrial_pilots_wanted{{{_POOL}}})", "pool"), "{{pool}} wanted"
+                ),
+                Query(
+                    or_none(f"sum by (pool) (firetrial_pilots_limit{{{_POOL}}})", "pool"), "{{pool}} at most"
+                ),
+            ),
+            "Jobs of a scheduler that start runners: wanted by the work, queued, active, and at most.",
+            alerts=("NoRunnerForWaitingWork",),
+            width=8,
         ),
         lines(
             "Runs that began and ended",
@@ -106,6 +126,7 @@ _POOLS = Row(
             ),
             "Runs a minute.",
             unit="none",
+            width=8,
         ),
         lines(
             "Wait for a runner",

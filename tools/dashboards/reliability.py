@@ -181,6 +181,7 @@ _MESSAGES = Row(
             "What the broker keeps: FT_ streams are messages, KV_ streams are the services' state.",
             unit="bytes",
             alerts=("StreamNearlyFull",),
+            width=8,
         ),
         bars(
             "Dead letters by consumer",
@@ -189,7 +190,21 @@ _MESSAGES = Row(
             "Messages that were given up, by who could not handle them.",
             steps=FEW_ARE_WELL,
             alerts=("DeadLetters",),
-            width=12,
+        ),
+        lines(
+            "Webhooks",
+            (
+                Query(
+                    or_none(
+                        in_window("firetrial_webhook_deliveries_total", "10m", "endpoint, result"), "endpoint"
+                    ),
+                    "{{endpoint}} {{result}}",
+                ),
+            ),
+            "Attempts in 10 minutes to tell receivers outside: delivered, later, or dead for the last one.",
+            unit="none",
+            alerts=("DeadLetters",),
+            width=8,
         ),
     ),
 )
