@@ -80,10 +80,10 @@ def test_a_bad_file_is_told_with_its_field(changed: dict[str, Any], told: str) -
 
 
 @pytest.mark.parametrize(
-    "text",
-    [TOKEN, f"tokens: [{{sha256: {TOKEN}}}]", f"{TOKEN}: 1", f"tokens: [{{{TOKEN}: 1}}]", f"a: [{TOKEN}"],
+    "form", ["TOKEN", "tokens: [{sha256: TOKEN}]", "TOKEN: 1", "tokens: [{TOKEN: 1}]", "a: [TOKEN"]
 )
-def test_a_token_that_was_pasted_into_the_file_is_not_repeated(text: str) -> None:
+def test_a_token_that_was_pasted_into_the_file_is_not_repeated(form: str) -> None:
+    text = form.replace("TOKEN", TOKEN)
     with pytest.raises(FiretrialError) as caught:
         tokens.parse(text.encode())
     assert TOKEN[8:20] not in caught.value.message

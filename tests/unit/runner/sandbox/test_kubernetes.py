@@ -95,8 +95,14 @@ def test_nothing_of_the_port_is_dropped_in_silence() -> None:
     limits = {field.name for field in fields(Limits)}
     assert set(ENFORCEMENT) | (limits & set(LACKING)) == limits
     assert not set(ENFORCEMENT) & set(LACKING)
-    elsewhere = {"gateway": "ways", "egress": "ways"}  # their ports, at the runner's pod
-    rendered = {field.name for field in fields(Job)}
+    elsewhere = {
+        "gateway": "ways",
+        "egress": "ways",
+        "demand": "gpus",
+    }  # ways: their ports, at the runner's pod
+    rendered = {field.name for field in fields(Job)} | {
+        "waits"
+    }  # for a queue: who drives it reads the events
     for field in fields(SandboxSpec):
         assert elsewhere.get(field.name, field.name) in rendered | set(LACKING), field.name
     assert parts(PLAIN)["Job"]["metadata"]["annotations"] == {
