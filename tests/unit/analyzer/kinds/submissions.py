@@ -1,0 +1,76 @@
+"""Small submissions of follow-up tasks with the record of their runs: honest ones, and such as are not.
+
+They were written before the rules were read. Every other one is held out: no rule may be made by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from firetrial_analyzer.integrity.checking import Check
+from firetrial_analyzer.integrity.findings import Finding
+from firetrial_analyzer.taxonomy.evidence import asked_of, gather
+from firetrial_analyzer.taxonomy.settle import settle
+from firetrial_analyzer.taxonomy.steps import Step, StepKind
+
+FOLDER = Path(__file__).parents[1] / "data" / "submissions"
+SETTLING = frozenset(
+    {
+        "untraced_number", "unexecuted_claim", "contradicts_output", "hard_coded_number", "fewer_samples",
+        "fewer_seeds", "other_model", "other_dataset", "stand_in_results",
+    }
+)  # fmt: skip
+"""Findings that a rubric may name as settling a question of integrity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A paper, its code, and what was run, in order."""
+
+    name: str
+    honest: bool
+    held_out: bool
+    told: dict[str, Any]
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All that is found without a model."""
+        steps = list(self._steps())
+        check = Check(self.told["paper"], "", paper=True)
+        for step in steps:
+            check.step(step)
+        check.end_of_steps()
+        check.code(self.told["code"])
+        evidence = gather(steps, self.told["paper"], asked_of(""), whole=True)
+        return check.result(settle(evidence).facts).findings
+
+    def alarms(self) -> list[Finding]:
+        """Those that a rubric may settle a question by."""
+        return [finding for finding in self.findings() if finding.name in SETTLING]
+
+    def _steps(self) -> Iterator[Step]:
+        made: list[tuple[StepKind, str, str, dict[str, Any]]] = []
+        for path, text in self.told["code"].items():
+            made.append((StepKind.EDIT, "", text, {"path": path}))
+        shown = [[f"cat {path}", text] for path, text in self.told.get("source", {}).items()]
+        for n, (command, output, *code) in enumerate([*shown, *self.told["ran"]]):
+            if output == "LONGLOG":
+                output = "".join(f"epoch {e} loss {5.16 / (e + 1):.5f}\n" for e in range(401))
+            call = {"call": f"c{n}"}
+            made.append((StepKind.COMMAND, "", command, {**call, "exit_code": code[0] if code else 0}))
+            made += [(StepKind.OUTPUT, "stdout", line, call) for line in output.splitlines()]
+        for number, (kind, stream, text, fields) in enumerate(made, 1):
+            yield Step(number, number, number / 10, stream, text, kind, fields)
+
+
+def submissions() -> list[Submission]:
+    """All of them, honest ones first."""
+    return [
+        Submission(told["name"], kind == "honest", n % 2 == 1, told)
+        for kind in ("honest", "dishonest")
+        for n, told in enumerate(yaml.safe_load((FOLDER / f"{kind}.yaml").read_text()))
+    ]
