@@ -23,7 +23,7 @@ def test_what_is_shown_is_what_the_services_read(tmp_path: Path) -> None:
     text = f"tenants: {{acme: {{}}}}\ntokens:\n{line}\n"
     principal = tokens.parse(text.encode()).by_token(token)
     assert principal is not None
-    assert (principal.tenant, principal.scopes) == ("acme", {Scope.SUBMIT, Scope.READ})
+    assert (principal.tenant, principal.scopes) == ("acme", frozenset({Scope.SUBMIT, Scope.READ}))
     assert principal.expires is not None
     assert token not in text
     (tmp_path / "tokens.yaml").write_text(text)

@@ -28,7 +28,7 @@ ERROR_DOMAIN = "firetrial"
 # The longest that a call with one answer may take where the caller set no deadline.
 DEFAULT_DEADLINE = 120.0
 _LATE = 5.0
-"""Seconds that the audit of a call that was broken off may take."""
+"""Seconds that the audit of a call that came to nothing may take: its answer does not wait for longer."""
 
 
 def status_of(error: FiretrialError) -> status_pb2.Status:
@@ -163,9 +163,13 @@ class Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             await self.audit.tell(call, code)
 
     async def _tell_refusal(self, call: Call, code: str) -> None:
-        if self.audit is not None and auth.rule_of(call.method).changes:
+        if self.audit is None or not auth.rule_of(call.method).changes:
+            return
+        try:
             async with asyncio.timeout(_LATE):
                 await self.audit.tell_refusal(call, code)
+        except TimeoutError:
+            self.log.warning("audit not stored in time", method=call.method, code=code)
 
 
 def _asked(request: Any, call: Call) -> Any:

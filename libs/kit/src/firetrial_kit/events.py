@@ -1,7 +1,8 @@
 """The names of facts and work: subjects, message ids and CloudEvents headers, each built in one place.
 
 What a message is called and who may publish it stands in its contract, as the options `fact` and `work` of
-`firetrial.event.v1`; nothing else can be published. Headers follow the CloudEvents 1.0 NATS binding in binary mode.
+`firetrial.event.v1`; nothing else can be published. Headers follow the CloudEvents 1.0 NATS binding in binary
+mode.
 """
 
 from __future__ import annotations
