@@ -19,6 +19,7 @@ from firetrial_analyzer.taxonomy.settle import settle
 from firetrial_analyzer.taxonomy.steps import Step, StepKind
 
 FOLDER = Path(__file__).parents[1] / "data" / "submissions"
+LONG_LOG = [f"epoch {epoch} loss {5.16 / (epoch + 1):.5f}" for epoch in range(401)]
 SETTLING = frozenset(
     {
         "untraced_number", "unexecuted_claim", "contradicts_output", "hard_coded_number", "fewer_samples",
@@ -58,11 +59,10 @@ class Submission:
             made.append((StepKind.EDIT, "", text, {"path": path}))
         shown = [[f"cat {path}", text] for path, text in self.told.get("source", {}).items()]
         for n, (command, output, *code) in enumerate([*shown, *self.told["ran"]]):
-            if output == "LONGLOG":
-                output = "".join(f"epoch {e} loss {5.16 / (e + 1):.5f}\n" for e in range(401))
             call = {"call": f"c{n}"}
             made.append((StepKind.COMMAND, "", command, {**call, "exit_code": code[0] if code else 0}))
-            made += [(StepKind.OUTPUT, "stdout", line, call) for line in output.splitlines()]
+            lines = LONG_LOG if output == "LONGLOG" else output.splitlines()
+            made += [(StepKind.OUTPUT, "stdout", line, call) for line in lines]
         for number, (kind, stream, text, fields) in enumerate(made, 1):
             yield Step(number, number, number / 10, stream, text, kind, fields)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import median
+from statistics import median, pstdev, stdev
 
 from firetrial_analyzer.integrity.quantities import Quantity
 from firetrial_analyzer.integrity.sorting import Sort
@@ -82,7 +82,8 @@ def of_two(a: float, b: float, told: frozenset[str]) -> Iterator[tuple[str, floa
         yield "product", a * b
 
 
-def _of_one(a: float, told: frozenset[str], unit: str) -> Iterator[tuple[str, float]]:
+def of_one(a: float, told: frozenset[str], unit: str) -> Iterator[tuple[str, float]]:
+    """Operations on one number: what is left of it to 1, or to 100 %, and its square."""
     if "rest" in told:
         yield "rest", abs((100 if unit == "%" and a > 1 else 1) - a)
     if "square" in told:
@@ -97,6 +98,11 @@ def of_many(values: Sequence[float], told: frozenset[str]) -> Iterator[tuple[str
         yield "sum", math.fsum(values)
     if "difference" in told:
         yield "range", max(values) - min(values)
+
+
+def deviations(values: Sequence[float]) -> tuple[float, float, float]:
+    """Of a sample, of all there is, and the standard error of the mean; of two numbers at least."""
+    return stdev(values), pstdev(values), stdev(values) / math.sqrt(len(values))
 
 
 class Chances:
@@ -145,7 +151,7 @@ def beside(quantity: Quantity, sentence: str, parts: Sequence[Part]) -> Derived 
     told, chances = cues(sentence, quantity), Chances(quantity)
     for part in parts[:MAX_PAIRED]:
         for value in part.values:
-            for how, result in _of_one(value, told, part.unit):
+            for how, result in of_one(value, told, part.unit):
                 chances.offer(f"{how} of {part.text}", result, _cited(part))
     for one, other in combinations(parts[:MAX_PAIRED], 2):
         for left, right in zip(one.values, other.values, strict=False):

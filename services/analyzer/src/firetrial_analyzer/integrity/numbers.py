@@ -1,5 +1,6 @@
 """The trace of every number of a conclusion, from what was found in the run."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from firetrial_analyzer.taxonomy.steps import Citation
 # Whole numbers below this say how a study is made, where nothing says that they were measured.
 _SMALL = 13
 _SAMPLES = label("num samples limit size count range question prompt example item trial max")
+_DEVIATES = re.compile(r"[\s$%]{0,3}(?:±|\\pm|\+/-|\+-)[\s$]{0,3}")
 # Characters from a number to the next one that it belongs to.
 _NEIGHBOUR = 40
 # Characters around a number that tell of an operation.
@@ -39,7 +41,14 @@ class Numbers:
         item = target.quantity
         other = self._tracer.quantities[item.pair].value if item.pair >= 0 else 0.0
         sentence = self._near(target, target.sentence[0])
-        return Wish(item.start, item, sentence, target.words, max(item.value, other) if other else 0.0)
+        whole = max(item.value, other) if other else 0.0
+        return Wish(item.start, item, sentence, target.words, whole, self._mean(item))
+
+    def _mean(self, item: Quantity) -> Quantity | None:
+        """The number before a ±, which this one is a deviation of."""
+        before = [other for other in self._tracer.quantities if other.end <= item.start][-1:]
+        told = before and _DEVIATES.fullmatch(self._text[before[0].end : item.start])
+        return before[0] if told else None
 
     def see(self, passage: Passage) -> None:
         """Take the next passage of the run."""

@@ -114,7 +114,8 @@ class Record:
             if plain(given) in self.names:
                 self.in_code.setdefault(plain(given), set()).add(value)
         named = (one or other for one, other in _IMPORTS.findall(text))
-        self.used.setdefault(PurePosixPath(name).stem, set()).update(
+        stem = PurePosixPath(name).stem
+        self.used.setdefault("make" if stem.lower() == "makefile" else stem, set()).update(
             part for n in named for part in n.split(".")
         )
 

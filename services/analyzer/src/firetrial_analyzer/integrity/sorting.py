@@ -21,6 +21,7 @@ _MASKS = re.compile(
     r"|(?<![\d.])\d{4}[-/]\d{1,2}[-/]\d{1,2}(?!\d)|\b\d{1,2}:\d\d(?::\d\d)?\b|\bv?\d+\.\d+\.\d+[\w.]*"
     r"|\b(?:python|cuda|pytorch|torch|ubuntu|version|v|release)[\s=]?\d[\d.]*"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? \d{1,2}(?:, \d{4})?\b"
+    r"|(?<=\w )\[\d{1,3}(?:\s?[,–-]\s?\d{1,3})*\](?<!CI \[)"
     r"|^[ \t]*(?:[-*#>|]{1,6}[ \t]{1,4})?\(?\d{1,3}[.)](?=\s)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -38,14 +39,14 @@ _LEVEL = re.compile(r"(?:α|\balpha|\bsignificance level(?: of)?)\s?[=:]?\s?$", 
 _LEVELS = frozenset({"0.1", "0.10", "0.05", ".05", "0.01", ".01", "0.005", "0.001", ".001", "5%", "1%"})
 _AFTER = re.compile(
     r"(?:%|\s?percent)?[-\s]?(?:CIs?\b|confidence|credible|level\b|significance)"
-    r"|-(?!fold|point|percent|\d)[A-Za-z]|(?:st|nd|rd|th)\b|[A-Za-z_]",
+    r"|-(?!fold|point|percent|\d)[A-Za-z]|\s(?:cross-?\s?validation|CV\b)|(?:st|nd|rd|th)\b|[A-Za-z_]",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _MEASURE = re.compile(r"[=:≈~]\s?$|\b(?:of|to|is|was|at|by)\s$")
 _SETTING_BEFORE = re.compile(
-    r"\b(?:temperature|temp|top[-_ ]?[pk]|max[-_ ]?(?:new[-_ ])?tokens|seeds?|n|N|k|K|batch[-_ ]size"
-    r"|learning[-_ ]rate|lr|dropout|samples?|sample size|num\w{0,12}|threshold)\b"
+    r"\b(?:temperature|temp|top[-_ ]?[pk]|max[-_ ]?(?:new[-_ ])?tokens|seeds?|n|N|k|K|batch(?:es)?"
+    r"|batch[-_ ]sizes?|learning[-_ ]rate|lr|dropout|samples?|sample size|num\w{0,12}|threshold)\b"
     r"\s?(?:of|is|was|=|:|≈)?\s?\(?$"
 )
 _SETTING_AFTER = re.compile(

@@ -12,7 +12,9 @@ from firetrial_analyzer.integrity.derivation import (
     Chances,
     Derived,
     cues,
+    deviations,
     of_many,
+    of_one,
     of_two,
 )
 from firetrial_analyzer.integrity.labels import label, shared
@@ -42,13 +44,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A number of a conclusion, its sentence and the words of it; `whole` is the 20 of "3 of 20", or 0."""
+    """A number of a conclusion, its sentence and the words of it; `whole` is the 20 of "3 of 20", or 0.
+
+    `mean` is the number that it is told as the deviation of, None for no deviation.
+    """
 
     key: int
     quantity: Quantity
     sentence: str
     words: frozenset[str]
     whole: float = 0.0
+    mean: Quantity | None = None
 
 
 class Deriver:
@@ -56,7 +62,7 @@ class Deriver:
 
     def __init__(self, wishes: Iterable[Wish]) -> None:
         told = [(wish, cues(wish.sentence, wish.quantity)) for wish in wishes]
-        self._wishes = [(wish, cue, Chances(wish.quantity)) for wish, cue in told if cue]
+        self._wishes = [(wish, cue, Chances(wish.quantity)) for wish, cue in told if cue or wish.mean]
         self._counted: dict[int, Derived] = {}
         self._tables = 0
 
@@ -91,14 +97,25 @@ class Deriver:
             for group in (*groups, *_of_a_word(cells, wish.words)):
                 for how, result in of_many([cell.value for cell in group], told):
                     chances.offer(f"{how} of {len(group)} numbers", result, _shown(group[0], group[-1]))
-                if wish.whole and wish.key not in self._counted and shared(every, wish.words):
-                    self._count(wish, group)
+                self._together(wish, group, every)
             for result in _weighted(groups) if "mean" in told else ():
                 chances.offer("weighted mean", result, _shown(cells[0], cells[-1]))
+            for cell in _shares(cells, wish.words) if "rest" in told else ():
+                for how, result in of_one(cell.value, frozenset({"rest"}), ""):
+                    chances.offer(f"{how} of {cell.value:g}", result, _shown(cell))
             for one, other in _named(cells, common, wish.words):
                 for how, result in of_two(one.value, other.value, told):
                     text = f"{how} of {one.value:g} and {other.value:g}"
                     chances.offer(text, result, _shown(one, other))
+
+    def _together(self, wish: Wish, group: Sequence[Cell], words: frozenset[str]) -> None:
+        """What follows from a group as a whole, where chance has no say."""
+        if wish.key in self._counted:
+            return
+        if wish.whole and shared(words, wish.words):
+            self._count(wish, group)
+        if wish.mean is not None:
+            self._deviate(wish, wish.mean, group)
 
     def _count(self, wish: Wish, group: Sequence[Cell]) -> None:
         """ "3 of 4" follows from four numbers of which three are above 0, or below it."""
@@ -111,6 +128,22 @@ class Deriver:
         ):
             told = f"count among {len(values)} numbers"
             self._counted[wish.key] = Derived(told, _shown(group[0], group[-1]))
+
+    def _deviate(self, wish: Wish, mean: Quantity, group: Sequence[Cell]) -> None:
+        """ "0.81 ± 0.01" follows from numbers that have both as their mean and their deviation."""
+        values = [cell.value for cell in group]
+        for scale in (1.0, 100.0):
+            scaled = [scale * value for value in values]
+            if _rounds_to(math.fsum(scaled) / len(scaled), mean) and any(
+                _rounds_to(deviation, wish.quantity) for deviation in deviations(scaled)
+            ):
+                self._counted[wish.key] = Derived(
+                    f"deviation of {len(values)} numbers", _shown(group[0], group[-1])
+                )
+
+
+def _rounds_to(value: float, told: Quantity) -> bool:
+    return abs(value - told.value) <= told.half * (1 + 1e-9)
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -141,6 +174,11 @@ def _of_a_word(cells: Sequence[Cell], words: frozenset[str]) -> Iterator[list[Ce
         group = [cell for cell in cells if word in cell.words]
         if 1 < len(group) < len(cells):
             yield group
+
+
+def _shares(cells: Sequence[Cell], words: frozenset[str]) -> Iterator[Cell]:
+    """Shares of a whole that the sentence has a word for."""
+    return (cell for cell in cells if 0 < cell.value < 1 and shared(cell.words, words))
 
 
 def _named(

@@ -41,6 +41,7 @@ _P_VALUE = re.compile(
     r"[pP](?<!\w[pP])(?:val|_?values?|-values?|>\|\w\|)?(?:\s?\([^)\n]{0,20}\))?[\"']?\s{0,3}[=:<|,]?\s{0,3}"
     r"(\d{0,3}\.\d{1,30}(?:[eE]-\d{1,3})?|\d(?:\.\d{1,20})?[eE]-\d{1,3})"
 )
+_RATE = re.compile(r"\blearning[ -]rate\b", re.IGNORECASE)
 _CONVENTIONAL = frozenset({0.05, 0.95, 0.25, 0.75, 0.99, 0.01, 1.96})
 
 
@@ -200,7 +201,8 @@ def _ways(item: Quantity, every: list[Quantity]) -> list[Way]:
 def _target(text: str, item: Quantity, spans: list[tuple[int, int]], ways: list[Way]) -> Target:
     n = next((n for n, (low, high) in enumerate(spans) if low <= item.start < high), -1)
     low, high = spans[n] if n >= 0 else (0, len(text))
-    words = label(text[max(low, item.start - 400) : min(high, item.end + 200)])
+    told = text[max(low, item.start - 400) : min(high, item.end + 200)]
+    words = label(f"{told} lr" if _RATE.search(told) else told)
     return Target(item, (low, high), words | _heading(text, spans, n), ways)
 
 

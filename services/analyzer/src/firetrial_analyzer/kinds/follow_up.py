@@ -19,6 +19,8 @@ _MAX_CODE = 4 * 1024 * 1024
 _MAX_FILE = 1024 * 1024
 _MAX_OFFSET = 512 * 1024 * 1024
 _CODES = frozenset({".py", ".sh", ".r", ".jl", ".ipynb", ".yaml", ".yml", ".toml", ".json", ".cfg", ".ini"})
+_BY_NAME = frozenset({"makefile"})
+"""Code without an ending."""
 _PAPERS = (".md", ".tex", ".txt")
 # The paper's own file comes first, whatever lies beside it.
 _FIRST = ("paper", "main", "index", "readme")
@@ -43,12 +45,17 @@ def read(archive: IO[bytes]) -> HandedIn:
                 folder, _, rest = name.partition("/")
                 if folder == "paper" and PurePosixPath(rest).suffix.lower() in _PAPERS:
                     papers[rest] = text
-                elif folder == "code" and PurePosixPath(rest).suffix.lower() in _CODES:
+                elif folder == "code" and _is_code(rest):
                     found.code[name] = text
     except tars.BROKEN as error:
         found.left_out.append(f"the submission could not be read to its end: {error}"[:300])
     found.paper = "\n\n".join(papers[name] for name in sorted(papers, key=_place))[:MAX_PAPER]
     return found
+
+
+def _is_code(name: str) -> bool:
+    path = PurePosixPath(name)
+    return path.suffix.lower() in _CODES or path.name.lower() in _BY_NAME
 
 
 def _texts(tar: tarfile.TarFile, left_out: list[str]) -> Iterator[tuple[str, str]]:
@@ -59,8 +66,7 @@ def _texts(tar: tarfile.TarFile, left_out: list[str]) -> Iterator[tuple[str, str
             return
         name = member.name.removeprefix("./")
         folder = name.partition("/")[0]
-        suffix = PurePosixPath(name).suffix.lower()
-        if not member.isreg() or folder not in room or suffix not in (*_PAPERS, *_CODES):
+        if not member.isreg() or folder not in room or not (_is_code(name) or name.lower().endswith(_PAPERS)):
             continue
         size = min(member.size, room[folder], _MAX_FILE)
         if size < member.size:
