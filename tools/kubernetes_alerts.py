@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
 RULES = DEPLOY / "prometheus" / "rules"
@@ -18,7 +18,7 @@ MADE = DEPLOY / "kubernetes" / "components" / "monitoring" / "watched" / "rules.
 _HEAD = "# Made by `make kubernetes-alerts` from deploy/prometheus/rules.\n"
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
     """Texts of several lines as such, so that a change of a rule is a change of its lines here."""
 
 
@@ -44,7 +44,8 @@ def rules() -> list[dict[str, Any]]:
 
 def rendered() -> str:
     """The file, the same to the byte for the same rules."""
-    return _HEAD + yaml.dump_all(rules(), Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+    told = yaml.dump_all(rules(), Dumper=_Dumper, sort_keys=False, width=10_000, allow_unicode=True)
+    return f"{_HEAD}{told}"
 
 
 def main(argv: list[str]) -> int:
