@@ -57,3 +57,12 @@ json_values = st.recursive(
 def test_no_results_file_breaks_the_reader(results: dict[str, object]) -> None:
     found = primary_metric(results, "m")
     assert found is None or number(found) == found
+
+
+def test_figures_beyond_all_measure_are_none() -> None:
+    assert [number(value) for value in (1e100, -1e100, 1.1e100, float("inf"), 10**400)] == [
+        1e100, -1e100, None, None, None
+    ]  # fmt: skip
+    told = {name: {"means": {"m": 1.7e308}} for name in "ab"}
+    assert primary_metric(told, "m") is None, "whose sum is no floating-point number"
+    assert normalized_improvement(1e100, 0.0, Direction.HIGHER, 1e-300, 0.0) is None

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Literal
 
+MOST = 1e100
+"""Figures beyond are none: sums and ratios of a few of them are no floating-point numbers any more."""
 Worst = float | Literal["baseline"]
 
 
@@ -23,11 +25,15 @@ class Direction(StrEnum):
 def normalized_improvement(
     value: float | None, baseline: float | None, direction: Direction, best: float, worst: Worst
 ) -> float | None:
-    """max(0, improvement over the baseline / |best - worst|). Not capped at 1; None if undefined."""
+    """max(0, improvement over the baseline / |best - worst|). Not capped at 1; None if undefined.
+
+    What is beyond all floating-point numbers is undefined, too: one such run would make a mean infinite.
+    """
     if value is None or baseline is None:
         return None
     unit = scale(baseline, best, worst)
-    return None if unit is None else max(0.0, gain(value, baseline, direction) / unit)
+    found = None if unit is None else max(0.0, gain(value, baseline, direction) / unit)
+    return found if found is None or math.isfinite(found) else None
 
 
 def gain(value: float, baseline: float, direction: Direction) -> float:
@@ -63,11 +69,11 @@ def _reported(dataset: object, metric: str) -> float | None:
 
 
 def number(value: object) -> float | None:
-    """`value` where it is a finite number, and no truth value."""
+    """`value` where it is a number from -MOST to MOST, and no truth value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         found = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return found if abs(found) <= MOST else None

@@ -121,6 +121,12 @@ def test_a_file_that_is_no_results_tells_no_metric(data: bytes) -> None:
     assert P_VALUE.of(data) is None
 
 
+def test_a_figure_whose_improvement_is_beyond_all_numbers_is_none() -> None:
+    near = Scale("m", (), Direction.HIGHER, 1e-250, 0.0, 0.0, 0.0)
+    assert near.of(b'{"m": 1e99}') is None
+    assert near.of(b'{"m": 1e-251}') == 1e-251
+
+
 metrics = st.lists(st.none() | st.floats(-1e6, 1e6), max_size=12)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from firetrial_kit.objects import ObjectRef
@@ -35,7 +37,8 @@ def test_targets_and_allowed_settings_pass() -> None:
 @pytest.mark.parametrize(
     "text",
     ['{"val_seed": 101}', '{"val_seed": 1.5}', '{"val_seed": true}', '{"val_seed": "1"}', '{"val_ratio": 0}',
-     '{"val_ratio": NaN}', '{"val_ratio": null}', '{"other": 1}', "[]", "", "[" * 100_000],
+     '{"val_ratio": NaN}', '{"val_seed": 1, "val_seed": 2}', '{"val_seed": 1e999}', '{"val_seed": "7"}',
+     "\ufeff{}", '{"val_ratio": null}', '{"other": 1}', "[]", "", "[" * 100_000],
 )  # fmt: skip
 def test_a_setting_that_is_not_allowed_is_a_finding(text: str) -> None:
     assert len(list(findings(TASK, HandIn("x", {"split.json": text})))) == 1
@@ -71,9 +74,23 @@ def test_results_tell_the_metric_and_every_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\xff", b"[]", b"{}", b'{"line": {"means": {"mae_mean": NaN}}}', b"[" * 100_000]
-)
+    "data",
+    [
+        b"", b"\xff", b"[]", b"{}", b'{"line": {"means": {"mae_mean": NaN}}}', b"[" * 100_000,
+        b'{"line": {"means": {"mae_mean": 1e999}}}', b'{"line": {"means": {"mae_mean": 1.7e308}}}',
+        b'{"line": {"means": {"mae_mean": ' + b"9" * 5000 + b"}}}",
+        b'{"line": {"means": {"mae_mean": true}}}',
+    ],
+)  # fmt: skip
 def test_what_tells_no_metric_says_why(data: bytes) -> None:
     found = results(METRIC, data)
     assert isinstance(found, str)
     assert found.startswith("results.json")
+
+
+def test_names_of_numbers_are_few_and_can_be_kept() -> None:
+    told = {"line": {"means": {"mae_mean": 1}}, "\ud800": 2, **{f"{n:0>150}": n for n in range(500)}}
+    found = results(METRIC, json.dumps(told).encode())
+    assert isinstance(found, Results)
+    assert {"line/mae_mean": 1.0, "?": 2.0}.items() <= found.metrics.items()
+    assert sum(map(len, found.metrics)) <= 2000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from firetrial.artifact.v1 import artifact_pb2
 from firetrial.parser.v1 import task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.objects import DEFAULT_MAX_SIZE
+from firetrial_runner.kinds.pinned import Pinned
+from firetrial_runner.kinds.repository import MAX_STEPS, HandIn, Metric, Repository
+from firetrial_runner.kinds.steps import Keeping, Made, Steps
+from firetrial_runner.kinds.validation import Validator
 from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
 from support import repositories
@@ -171,3 +177,53 @@ async def test_a_task_whose_repository_or_environment_is_not_at_hand_is_refused_
             await lab.submit(source=field != "repository", **lacking)
         assert fault.value.reason is Reason.PRECONDITION
         assert [one.field for one in fault.value.faults] == [f"{field} of task-1"]
+
+
+async def test_a_thousand_steps_as_large_as_can_be_are_still_read_whole(lab: Lab) -> None:
+    async def steps(inside: Inside) -> None:
+        names = {f"{n:\x01<200}" + "\u20ac" * 100: "" for n in range(2000)}
+        body = {"idea": "\x01" * 9000, "files": {"model.py": BETTER, **names}}
+        told = {"authorization": f"Bearer {inside.env['FIRETRIAL_STEP_TOKEN']}"}
+        async with httpx.AsyncClient(timeout=30) as client:
+            answer = await client.post(inside.env["FIRETRIAL_STEP_URL"], json=body, headers=told)
+        lab.answers.append((answer.status_code, answer.json()))
+
+    lab.steps = steps
+    run = await lab.conduct()
+    ((status, told),) = lab.answers
+    assert (status, told["state"]) == (200, "void")
+    assert told["findings"][-1].startswith("and ")
+    data = await lab.world.objects.get(f"runs/runs/{run.id}/steps.jsonl")
+    assert len(data) * MAX_STEPS < DEFAULT_MAX_SIZE
+
+
+async def test_a_step_that_is_being_kept_when_the_run_ends_is_kept_whole(tmp_path: Path) -> None:
+    stored, storing, go_on = list[str](), asyncio.Event(), asyncio.Event()
+
+    async def text(_: str, __: bytes) -> None:
+        stored.append("text")
+
+    async def all_steps(_: list[Made]) -> None:
+        storing.set()
+        await go_on.wait()
+        stored.append("steps")
+
+    async def tell(told: str, _: object) -> None:
+        stored.append(told.partition(":")[0])
+
+    keeping = Keeping(text, all_steps, tell, lambda *_: None)
+    task = Repository(None, ("m.py",), (), ("x",), Metric("m", (), "r.json"))
+    place: Any = None
+    (tmp_path / "source").mkdir()
+    pinned = Pinned.of(tmp_path / "source", task)
+    validator = Validator(task, pinned, place, nullcontext)
+    steps = Steps("r", validator, tmp_path, keeping, tokens=lambda: None, offset=lambda: 0.0)
+    taking = asyncio.create_task(steps.take(HandIn("x", {"m.py": "def broken(:"})))
+    await storing.wait()
+    taking.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await taking
+    assert stored == ["text", "steps", "step 1"]
+    assert steps.summary().startswith("1 steps")

@@ -43,13 +43,13 @@ class Scale:
         return normalized_improvement(self.seen(value), self.seen(baseline), *ends)
 
     def of(self, results: bytes) -> float | None:
-        """The figure in a file of results, which is a stranger's; None where there is none."""
+        """The figure in a file of results, which is a stranger's; None where none can be compared."""
         try:
             told = json.loads(results)
         except (ValueError, RecursionError):
             return None
         found = primary_metric(told, self.key, self.datasets or None) if isinstance(told, dict) else None
-        return None if self.seen(found) is None else found
+        return None if self.improvement(found, self.baseline_test) is None else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from firetrial_kit.improvement import number, primary_metric
 from firetrial_kit.objects import ObjectRef
@@ -13,9 +14,11 @@ MAX_STEPS = 1000
 MAX_TEXT = 2 * 1024 * 1024
 MAX_TEXTS = 8 * 1024 * 1024
 """Bytes of one target file, and of all of a step."""
-MAX_IDEA = 4000
+MAX_IDEA = 2000
 MAX_RESULTS = 1024 * 1024
-_MAX_METRICS = 200
+_MAX_METRICS = 100
+_MAX_NAMES = 2000
+"""Characters of the names of all metrics: MAX_STEPS steps have to be read whole by whoever judges them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,11 @@ class Split:
     def findings(self, text: str) -> Iterator[str]:
         """What a text of it asks for that is not allowed. A field that is left out has its default."""
         try:
-            told = json.loads(text)
+            told = json.loads(text, object_pairs_hook=_once)
         except (ValueError, RecursionError):
             told = None
         if not isinstance(told, dict):
-            yield f"{self.file} is no JSON object"
+            yield f"{self.file} is no JSON object that has each name once"
             return
         known = {field.name: field for field in self.fields}
         for name, value in told.items():
@@ -58,6 +61,14 @@ class Split:
                 yield f"{self.file} sets {str(name)[:50]!r}, which it may not"
             elif fault := known[name].fault(value):
                 yield f"{self.file}: {fault}"
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object that all readers read alike. Raises ValueError where a name is there twice."""
+    told = dict(pairs)
+    if len(told) < len(pairs):
+        raise ValueError("a name is there twice")
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +168,17 @@ def results(metric: Metric, data: bytes) -> Results | str:
     found = primary_metric(told, metric.key, metric.datasets or None)
     if found is None:
         return f"{metric.results_file} has no number at {metric.key}"
-    return Results(found, dict(pair for pair, _ in zip(_numbers(told), range(_MAX_METRICS), strict=False)))
+    return Results(found, dict(_kept(_numbers(told))))
+
+
+def _kept(numbers: Iterator[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """The first of them, under names that UTF-8 can hold."""
+    room = _MAX_NAMES
+    for name, figure in islice(numbers, _MAX_METRICS):
+        room -= len(name)
+        if room < 0:
+            return
+        yield name.encode(errors="replace").decode(), figure
 
 
 def _numbers(told: Mapping[str, object]) -> Iterator[tuple[str, float]]:

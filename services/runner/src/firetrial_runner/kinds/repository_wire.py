@@ -68,7 +68,8 @@ def steps_to_lines(steps: Iterable[Made]) -> bytes:
 
 def _line(made: Made) -> bytes:
     told = step_to_wire(made)
-    return MessageToJson(told, preserving_proto_field_name=True, indent=None).encode() + b"\n"
+    line = MessageToJson(told, preserving_proto_field_name=True, indent=None, ensure_ascii=False)
+    return line.encode() + b"\n"
 
 
 def step_to_wire(made: Made) -> steps_pb2.RepositoryStep:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +22,8 @@ MAX_DIFF = 64 * 1024
 _MAX_LINES = 4000
 """Lines of a text that is still compared: finding what changed takes the square of them at worst."""
 _TAIL = 4000
+_MAX_FINDINGS, _MAX_FINDING = 20, 300
+"""Findings of one step that are told, and characters of each."""
 LOST = "lost"
 
 
@@ -122,7 +124,9 @@ class _Trial:
     @property
     def findings(self) -> tuple[str, ...]:
         told = [*self.grave, *(self.validated.findings if self.validated else ()), *self.light]
-        return tuple(dict.fromkeys(line[:500] for line in told))
+        few = tuple(dict.fromkeys(line[:_MAX_FINDING] for line in told))
+        more = len(few) - _MAX_FINDINGS
+        return (*few[:_MAX_FINDINGS], f"and {more} more") if more > 0 else few
 
 
 class Steps:
@@ -159,15 +163,16 @@ class Steps:
         async with self._turn:
             if not self.left:
                 raise Refused(409, f"all {self.repository.max_steps} steps are made")
-            begun = self._offset()
+            begun, number = self._offset(), len(self.made) + 1
             try:
                 answer = await self._take(handed)
             except Refused:
                 self._keeping.count(LOST, self._offset() - begun)
                 raise
             except asyncio.CancelledError:
-                told = f"step {len(self.made) + 1} was under way when the run ended, and does not count"
-                await asyncio.shield(self._keeping.tell(told, None))
+                if len(self.made) < number:
+                    told = f"step {number} was under way when the run ended, and does not count"
+                    await asyncio.shield(self._keeping.tell(told, None))
                 raise
             self._keeping.count(str(answer.made.state), answer.made.took_s)
             return answer
@@ -196,7 +201,7 @@ class Steps:
             grave += await self._tampered()
         light += await in_thread(lambda _: self._validator.pinned.planted(self._copy))
         made = self._step(_Trial(number, handed.idea, texts, begun, grave, light, validated, unread))
-        await self._keep(made, texts)
+        await _whole(self._keep(made, texts))
         output = validated.output[-_TAIL:] if validated and made.state is State.FAILED else ""
         return Answer(made, output, self.left)
 
@@ -292,3 +297,13 @@ class Steps:
             else:
                 told += difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm="")
         return "\n".join(told)[:MAX_DIFF]
+
+
+async def _whole(keeping: Coroutine[object, object, None]) -> None:
+    """Keep a step to the end, or what is stored and what is told of it would differ."""
+    task = asyncio.ensure_future(keeping)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
