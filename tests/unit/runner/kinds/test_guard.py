@@ -41,7 +41,9 @@ def predict(xs):
     net.training = False
     results = {"exit": 1}
     results["open"] = [x for x in xs if isinstance(x, float)]
-    print(type(model).__name__)
+    print(type(model).__name__, model.__class__.__name__)
+    layer = nn.Linear
+    layer(1, 1).bias = None
     return model.fit(xs, xs).predict(xs)
 '''
 
@@ -61,6 +63,19 @@ def test_an_honest_change_has_no_finding() -> None:
         "from sklearn import metrics; metrics.accuracy_score = print",
         "import json; del json.dump",
         "import evaluate; evaluate.SCALE = 0.0",
+        "import json; json.dump, x = print, 0",
+        "import json; [json.dump] = [print]",
+        "import json\nfor json.dump in [print]: pass",
+        "import json\nwith open_ as json.dump: pass",
+        "import json; m = json; m.dump = print",
+        "import json\nif (m := json): m.dump = print",
+        "import json; object.__setattr__(json, 'dump', print)",
+        "xs.__class__ = Other",
+        "from unittest.mock import patch",
+        "import pickle; pickle.loads(b'')",
+        "import io; io.open('x')",
+        "import numpy as np; np.memmap('x')",
+        "import weakref; weakref.finalize(x, print)",
         "import json; setattr(json, 'dump', print)",
         "import json; json.__dict__['dump'] = print",
         "import builtins",
@@ -88,6 +103,8 @@ def test_an_honest_change_has_no_finding() -> None:
         "NAME = 'results.json'",
         "class N(float):\n    def __rsub__(self, o): return 0",
         "class N(float):\n    __sub__ = None",
+        "class N(float):\n    __sub__, x = None, 0",
+        "class N(float):\n    from helper import zero as __rsub__",
         "N = type('N', (float,), {})",
         "(1).__class__.__subclasses__",
         "# coding: utf-7\n# +AAo-import ctypes",

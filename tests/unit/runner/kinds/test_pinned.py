@@ -44,7 +44,9 @@ def test_too_many_parts_are_left_to_the_hashes(tmp_path: Path) -> None:
     assert pinned.mounts("/w") == {}
 
 
-@pytest.mark.parametrize("how", ["changed", "gone", "link", "pipe", "folder", "same through a link"])
+@pytest.mark.parametrize(
+    "how", ["changed", "gone", "link", "pipe", "folder", "same through a link", "a link to the pinned"]
+)
 def test_a_protected_file_that_is_not_as_it_was_is_told(tmp_path: Path, how: str) -> None:
     pinned, copy = lay(tmp_path, task("model.py"))
     file = copy / "evaluate.py"
@@ -61,6 +63,10 @@ def test_a_protected_file_that_is_not_as_it_was_is_told(tmp_path: Path, how: str
         file.write_text("evaluate.py")
         shutil.move(copy / "lib", tmp_path / "elsewhere")
         (copy / "lib").symlink_to("/nowhere")
+    elif how == "a link to the pinned":
+        file.write_text("evaluate.py")
+        shutil.rmtree(copy / "lib")
+        (copy / "lib").symlink_to(tmp_path / "source" / "lib")
     found = pinned.tampered(copy)
     assert found
     assert all("was changed in the workspace" in line for line in found)

@@ -53,7 +53,28 @@ async def _bulk(inside: Inside) -> int:
     return 0
 
 
-OWN = {"test": _test, "predict": _predict, "score": _score, "link": _link, "bulk": _bulk}
+async def _heavy(inside: Inside) -> int:
+    for number in range(5):
+        with (inside.workspace / f"{number}.csv").open("wb") as file:
+            file.truncate(60 << 20)
+    return 0
+
+
+async def _weigh(inside: Inside) -> int:
+    there = sum((inside.workspace / f"{number}.csv").exists() for number in range(5))
+    (inside.workspace / "results.json").write_text(json.dumps({"there": there}))
+    return 0
+
+
+OWN = {
+    "heavy": _heavy,
+    "weigh": _weigh,
+    "test": _test,
+    "predict": _predict,
+    "score": _score,
+    "link": _link,
+    "bulk": _bulk,
+}
 
 
 def new(folder: Path) -> World:
@@ -100,6 +121,17 @@ async def test_what_is_scored_apart_sees_outputs_and_no_code_of_the_agents(tmp_p
     (end,) = told(world)
     assert json.loads(await world.objects.get(end.results.uri)) == RESULTS
     assert list(end.findings) == ["results.json was written where no results are made; it is not used"]
+
+
+async def test_outputs_are_carried_over_as_far_as_memory_has_room(tmp_path: Path) -> None:
+    world = new(tmp_path)
+    score = await put(world, "score", ("score.py", b"score"))
+    outputs = [f"{number}.csv" for number in range(5)]
+    await ask(world, "heavy", score_command=["weigh"], score_files=score, outputs=outputs)
+    assert await world.deliver(TEST) == ["done"]
+    (end,) = told(world)
+    assert json.loads(await world.objects.get(end.results.uri)) == {"there": 4}
+    assert list(end.findings) == [f"4.csv has more than {16 << 20} bytes"]
 
 
 async def test_redelivery_runs_nothing_and_tells_the_same(tmp_path: Path) -> None:

@@ -18,15 +18,28 @@ _PYTHON = {".py", ".pyw"}
 _MODULES = {
     "atexit": "acts when the program ends",
     "builtins": "reaches into builtins",
+    "_thread": "leaves threads behind",
+    "code": "makes code from text",
     "ctypes": "reaches into the interpreter's memory",
     "gc": "looks through the objects of others",
     "inspect": "looks through frames",
+    "fileinput": "opens files",
     "importlib": "imports by names that are made up",
+    "linecache": "opens files",
+    "marshal": "makes code from text",
+    "mmap": "opens files",
     "multiprocessing": "starts processes",
+    "pickle": "makes code from text",
+    "pkgutil": "imports by names that are made up",
+    "pty": "starts processes",
     "runpy": "runs other programs",
     "signal": "sets handlers",
     "socket": "opens sockets",
+    "sqlite3": "opens files",
     "subprocess": "starts processes",
+    "tempfile": "opens files",
+    "unittest": "replaces what is another module's",
+    "zipimport": "imports by names that are made up",
     "__main__": "reaches into the grader",
 }
 _CALLS = {
@@ -39,14 +52,17 @@ _CALLS = {
     "delattr": "sets attributes by name",
     "globals": "reaches into namespaces",
     "vars": "reaches into namespaces",
+    "breakpoint": "looks through frames",
     "exit": "ends the program",
     "quit": "ends the program",
 }
 _ATTRIBUTES = {
     "__builtins__": "reaches into builtins",
     "__code__": "replaces code",
+    "__delattr__": "sets attributes by name",
     "__dict__": "reaches into namespaces",
     "__globals__": "reaches into namespaces",
+    "__setattr__": "sets attributes by name",
     "__subclasses__": "looks through the objects of others",
     "f_back": "looks through frames",
     "f_globals": "looks through frames",
@@ -76,11 +92,21 @@ _OF_MODULES = {
         "path_hooks": "changes how modules are found", "setprofile": "watches the grader",
         "settrace": "watches the grader",
     },
+    "io": {"open": "opens files", "FileIO": "opens files", "open_code": "opens files"},
+    "codecs": {"open": "opens files"},
+    "types": {"CodeType": "makes code from text", "FunctionType": "makes code from text"},
+    "weakref": {"finalize": "acts when the program ends"},
     "threading": {"Thread": "leaves threads behind", "Timer": "leaves threads behind"},
     "shutil": {"copy": "moves files", "copyfile": "moves files", "move": "moves files"},
     "glob": {"glob": "looks for files", "iglob": "looks for files"},
-    "numpy": {"load": "opens files", "save": "opens files", "loadtxt": "opens files"},
-    "pandas": {"read_csv": "opens files", "read_parquet": "opens files", "read_json": "opens files"},
+    "numpy": dict.fromkeys(
+        ("load", "save", "savez", "loadtxt", "savetxt", "genfromtxt", "fromfile", "memmap"), "opens files"
+    ),
+    "pandas": dict.fromkeys(
+        ("read_csv", "read_parquet", "read_json", "read_pickle", "read_table"), "opens files"
+    ),
+    "joblib": {"load": "opens files", "dump": "opens files"},
+    "torch": {"load": "opens files", "save": "opens files"},
 }  # fmt: skip
 _OWN_WAY = "has values that compare or count in a way of their own"
 _OPERATORS = frozenset(
@@ -144,6 +170,8 @@ class _Acts:
             for what in self._imported(node):
                 yield what, node.lineno
         for node in nodes:
+            self._named_anew(node)
+        for node in nodes:
             for what in self._done(node):
                 yield what, node.lineno
 
@@ -160,20 +188,28 @@ class _Acts:
                 self._modules[alias.asname or alias.name] = f"{module}.{alias.name}"
                 yield from _known(_OF_MODULES.get(module, {}), alias.name)
 
+    def _named_anew(self, node: ast.AST) -> None:
+        """`m = numpy` is another name of it."""
+        if isinstance(node, ast.Assign | ast.NamedExpr | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if name := self._dotted(node.value):
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        self._modules.setdefault(target.id, name)
+
     def _done(self, node: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield from _known(_CALLS, node.func.id)
             if node.func.id == "type" and len(node.args) == 3:
                 yield "makes code from text"
         elif isinstance(node, ast.Attribute):
+            yield from self._replaced(node)
             yield from _known(_ATTRIBUTES, node.attr)
             name = self._dotted(node.value)
             yield from _known(_OF_MODULES.get(name, {}), node.attr)
         elif isinstance(node, ast.Name) and node.id == "__builtins__":
             yield "reaches into builtins"
-        elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
-            yield from self._replaced(node)
-        elif isinstance(node, ast.FunctionDef) and node.name in _OPERATORS:
+        elif _names_an_operator(node):
             yield _OWN_WAY
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if self._results in node.value:
@@ -181,13 +217,11 @@ class _Acts:
             if node.value in _OPERATORS:
                 yield _OWN_WAY
 
-    def _replaced(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete) -> Iterator[str]:
-        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
-        for target in targets:
-            if isinstance(target, ast.Name) and target.id in _OPERATORS:
-                yield _OWN_WAY
-            name = self._dotted(target) if isinstance(target, ast.Attribute) else ""
-            if name and not name.startswith(_SETTINGS):
+    def _replaced(self, node: ast.Attribute) -> Iterator[str]:
+        """However it is bound: by an assignment, a loop, a `with`."""
+        if not isinstance(node.ctx, ast.Load):
+            name = self._dotted(node)
+            if node.attr == "__class__" or (name and not name.startswith(_SETTINGS)):
                 yield "replaces what is another module's"
 
     def _dotted(self, node: ast.AST) -> str:
@@ -198,6 +232,14 @@ class _Acts:
             base = self._dotted(node.value)
             return f"{base}.{node.attr}" if base else ""
         return ""
+
+
+def _names_an_operator(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return node.id in _OPERATORS
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return any(alias.asname in _OPERATORS for alias in node.names)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name in _OPERATORS
 
 
 def _known(table: dict[str, str], name: str) -> Iterator[str]:

@@ -81,7 +81,7 @@ class Pinned:
         found = []
         for path, known in self.hashes.items():
             try:
-                same = _sha256(copy / path, go_on) == known
+                same = not _behind_a_link(copy, path) and _sha256(copy / path, go_on) == known
             except OSError:
                 same = False
             if not same:
@@ -96,6 +96,11 @@ class Pinned:
         found = [f"the target file {target!r} is a link in the workspace" for target in links]
         found += [f"{path!r} was left in the workspace, {why}; it is not used" for path, why in astray]
         return _few(found)
+
+
+def _behind_a_link(copy: Path, path: str) -> bool:
+    """Whether a folder of a path is a link, which may lead this machine elsewhere than it leads the agent."""
+    return any((copy / folder).is_symlink() for folder in PurePosixPath(path).parents)
 
 
 def _is_link(path: Path) -> bool:

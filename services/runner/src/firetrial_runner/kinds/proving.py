@@ -25,7 +25,8 @@ from firetrial_runner.sandbox.port import Exit, Limits, Sandbox, SandboxSpec, Te
 from firetrial_runner.stoppable import in_thread
 
 MAX_OUTPUT = 64 * 1024 * 1024
-"""Bytes of one output that goes from the first sandbox to the second."""
+MAX_OUTPUTS = 4 * MAX_OUTPUT
+"""Bytes of one output that goes from the first sandbox to the second, and of all: they lie in memory."""
 KEPT = 64 * 1024
 """Bytes kept of the end of what commands write."""
 _GRACE_S = 60.0
@@ -187,8 +188,14 @@ def _taken(folder: Path, name: str, most: int, found: list[str]) -> bytes | None
 
 
 def _carried(folder: Path, outputs: tuple[str, ...], found: list[str]) -> dict[str, bytes]:
-    taken = {name: _taken(folder, name, MAX_OUTPUT, found) for name in outputs}
-    return {name: data for name, data in taken.items() if data is not None}
+    taken: dict[str, bytes] = {}
+    room = MAX_OUTPUTS
+    for name in outputs:
+        data = _taken(folder, name, min(MAX_OUTPUT, room), found)
+        if data is not None:
+            taken[name] = data
+            room -= len(data)
+    return taken
 
 
 def _lay_in(folder: Path, files: Mapping[str, bytes]) -> None:

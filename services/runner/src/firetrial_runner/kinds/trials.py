@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -139,7 +139,9 @@ class Trials:
                 mine = record.holder == self.holder and record.tested is None
                 return replace(record, until=until) if mine else None
 
-            await self.records.change(id_, renew)
+            # Where the state is away for a moment, the grip lasts until the next time.
+            with suppress(FiretrialError):
+                await self.records.change(id_, renew)
 
     async def _outcome(self, wanted: Wanted) -> TrialEnd:
         folder = self.work_dir / f"test-{digest(wanted.id, length=20)}.{self.holder}"
