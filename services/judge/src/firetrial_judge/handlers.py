@@ -19,7 +19,6 @@ class Handlers:
 
     def __init__(self, kinds: ByKind, log: structlog.typing.FilteringBoundLogger) -> None:
         self._kinds = kinds
-        self._judging = kinds.judging
         self._log = log
 
     def consumers(self, at_once: int) -> tuple[Consumer, ...]:
@@ -50,7 +49,7 @@ class Handlers:
         if event is None or not is_id(event.run.id):
             self._log.error("dropped", subject=message.subject, error="it names no run")
             return
-        await self._judging.fail(event.run, event.slip, error.message)
+        await self._kinds.fail(event.run, event.slip, error.message)
 
 
 def _faults(run: run_pb2.Run) -> list[Fault]:

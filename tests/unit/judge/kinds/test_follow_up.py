@@ -193,6 +193,12 @@ def test_hostile_names_reach_nothing(files: Mapping[str, bytes]) -> None:
     assert {file.name for file in submission(tar(files), Log()).files} == {LOG}
 
 
+def test_a_file_of_some_megabytes_is_no_damage_to_what_comes_after_it() -> None:
+    found = submission(tar({"code/data.csv": b"1,2\n" * 900_000, "paper/paper.md": b"all"}), Log())
+    assert [file.name for file in found.files] == ["code/data.csv", LOG, "paper/paper.md"]
+    assert not any("damaged" in note for note in found.notes)
+
+
 def test_a_broken_archive_is_told_of() -> None:
     found = submission(io.BytesIO(b"x" * 2000), Log())
     assert any("damaged" in note for note in found.notes)

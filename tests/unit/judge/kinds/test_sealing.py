@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from firetrial.runner.v1 import events_pb2, run_pb2
 from firetrial_kit import events
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import sha256
+from firetrial_kit.objects import GRANTS, ObjectRef
 from firetrial_kit.testing import InMemoryObjects
 from support import repositories
 from support.repositories import BETTER
@@ -225,3 +227,44 @@ async def test_what_the_test_runs_over_holds_no_label_with_the_agents_code() -> 
     with pytest.raises(FiretrialError) as fault:
         await InMemoryObjects(sharing=world.everything).get("sealed/none")
     assert fault.value.reason is Reason.NOT_FOUND
+
+
+class Overtaken(InMemoryObjects):
+    """A store in which another judge is done with the run while this one lays it out."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(GRANTS["judge"], sharing=world.everything)
+        self.world = world
+        self.waits = True
+
+    async def put_file(self, bucket: str, key: str, path: Path, media_type: str) -> ObjectRef:
+        if self.waits and key.endswith("files.tar"):
+            self.waits = False
+            slow, self.world.objects = self.world.consumer, self
+            self.world.start()
+            self.world.bus.redeliver(self.world.consumer, self.world.bus.published[0])
+            await self.world.deliver()
+            await end(self.world)
+            await hear(self.world)
+            self.world.consumer = slow
+        return await super().put_file(bucket, key, path, media_type)
+
+
+async def test_a_judge_that_is_overtaken_leaves_nothing_behind_and_asks_for_nothing() -> None:
+    world = World()
+    world.objects = Overtaken(world)
+    world.start()
+    await world.finish(await ready(world))
+    assert await world.deliver() == ["done"]
+    assert (len(judged(world)), len(asked(world)), await sealed(world)) == (1, 1, [])
+
+
+async def test_a_run_that_is_given_up_leaves_nothing_sealed_and_is_not_judged_later() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    world.bus.fail_next = FiretrialError(Reason.TOO_LARGE, "the message is too large")
+    assert await world.deliver() == ["failed"]
+    assert (len(failed(world)), await sealed(world)) == (1, [])
+    await end(world)
+    assert await hear(world) == ["done"]
+    assert judged(world) == []

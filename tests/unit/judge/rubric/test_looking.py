@@ -114,7 +114,9 @@ def test_a_judge_that_looks_is_another_judge() -> None:
     assert len(hashes) == 3
 
 
-@pytest.mark.parametrize("answer", [{"commands": [1, None, {}]}, {"commands": []}])
+@pytest.mark.parametrize(
+    "answer", [{"commands": [1, None, {}]}, {"commands": []}, {"commands": ["ls \ud800", "ls \0"]}]
+)
 def test_answers_that_name_no_command_name_none(answer: dict[str, list[object]]) -> None:
     assert looking.wanted(answer, []) == []
 

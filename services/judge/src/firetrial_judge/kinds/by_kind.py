@@ -32,6 +32,11 @@ class ByKind:
         else:
             await self.judging.run(run, slip)
 
+    async def fail(self, run: run_pb2.Run, slip: plan_pb2.Slip, why: str) -> None:
+        """Announce that a run will not be judged, and leave nothing of it behind."""
+        await self.judging.fail(run, slip, why)
+        await self.sealing.forget(run.id)
+
     async def again(self, run_id: str, config: plan_pb2.JudgeConfig) -> judgement_pb2.Judgement:
         """Judge a concluded run under another configuration; nothing is announced, its own judgement stays.
 

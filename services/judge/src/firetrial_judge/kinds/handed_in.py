@@ -12,6 +12,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import IO, Any
 
 from firetrial_judge.rubric.submission import Submission, from_tar
@@ -20,6 +21,7 @@ from firetrial_kit import tars
 LOG = "logs/trajectory.log"
 _DELIVERABLES = ("paper", "code")
 _MAX_FILE = 8 * 1024 * 1024
+_PIECE = 256 * 1024  # a tar is read warily: no more at once than a header may have
 _MAX_FILES = 64 * 1024 * 1024  # bytes of all
 _MAX_LOG = 2 * 1024 * 1024  # characters of its beginning, and of its end
 _MAX_CHUNK = 4 * 1024 * 1024
@@ -103,7 +105,7 @@ def _files(artifacts: IO[bytes] | None, left_out: Counter[str]) -> Iterator[tupl
                     left_out["paper/ and code/, too large or no plain file"] += not member.isdir()
                     continue
                 room -= member.size
-                yield name, content.read(member.size)
+                yield name, b"".join(iter(partial(content.read, _PIECE), b""))
     except tars.BROKEN:
         left_out["paper/ and code/, behind a damaged place of the archive"] += 1
 

@@ -108,11 +108,7 @@ def ran(results: bytes, count: int) -> list[Ran]:
     try:
         told: Any = json.loads(results)
         found = [
-            Ran(
-                None if one["exit"] is None or one["exit"] < 0 else int(one["exit"]),
-                base64.b64decode(one["output"])[:_KEPT],
-                cut=bool(one["cut"]),
-            )
+            Ran(_exit(one["exit"]), base64.b64decode(one["output"])[:_KEPT], cut=bool(one["cut"]))
             for one in told
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -120,6 +116,13 @@ def ran(results: bytes, count: int) -> list[Ran]:
     if len(found) != count:
         raise _nobody(f"{len(found)} of {count} commands came back")
     return found
+
+
+def _exit(code: Any) -> int | None:
+    """Raises ValueError for what no program exits with."""
+    if code is not None and (type(code) is not int or not 0 <= code <= 255):
+        raise ValueError(f"{str(code)[:40]!r} is no exit code")
+    return code
 
 
 def _nobody(why: str) -> FiretrialError:

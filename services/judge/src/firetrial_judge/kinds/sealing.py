@@ -94,7 +94,10 @@ class Sealing:
                 targets = await laying.targets(run.id, task.repository, chosen.files)
                 refs = await laying.put(id_, task.repository, test, targets)
                 known = await self._record(SealedRun(run.id, id_, _hex(run), _hex(slip), *refs))
-            await self._ask(known, run, task.repository, test)
+            if known.over:  # another process was faster, and what it had laid out was put there again
+                await self._forget(known)
+            else:
+                await self._ask(known, run, task.repository, test)
 
     async def tested(self, told: events_pb2.TestFinished) -> None:
         """A test is over: judge the run by it, or ask for another where infrastructure failed it."""
@@ -123,6 +126,10 @@ class Sealing:
             run, slip = _parsed(known)
             await self.judging.fail(run, slip, why)
             await self._forget(known)
+
+    async def forget(self, run_id: str) -> None:
+        """The run will not be judged: what was laid out for it is removed, and what comes later is late."""
+        await self._forget(await self.records.find(run_id))
 
     async def _again(self, known: SealedRun, run: run_pb2.Run, task: task_pb2.Task, why: str) -> None:
         if known.attempt >= MAX_ATTEMPTS:

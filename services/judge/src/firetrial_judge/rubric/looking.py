@@ -59,9 +59,14 @@ class Looker(Protocol):
 def wanted(answer: Any, known: Sequence[Look]) -> list[str]:
     """The commands that a model asks for: new ones, as many and as long as they may be."""
     before = {look.command for look in known}
-    given = [one.strip() for one in answer["commands"] if isinstance(one, str) and "\0" not in one]
+    given = [one.strip() for one in answer["commands"] if isinstance(one, str) and _is_plain(one)]
     new = dict.fromkeys(one for one in given if one and len(one) <= COMMAND_CHARS and one not in before)
     return list(new)[:COMMANDS]
+
+
+def _is_plain(command: str) -> bool:
+    """Whether a program can be given it as an argument."""
+    return "\0" not in command and command.encode(errors="replace").decode() == command
 
 
 def shown(looks: Sequence[Look]) -> str:
