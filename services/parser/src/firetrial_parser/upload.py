@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, TypeVar
 
+from firetrial_kit import tars
 from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 
 MAX_CHUNK = 1024 * 1024
@@ -88,8 +89,7 @@ def check_tar(path: Path) -> None:
     try:
         with tarfile.open(path, "r:") as tar:
             faults = [f for n, member in enumerate(tar) for f in _member_faults(n, member)]
-    # tarfile follows headers that announce headers by calling itself.
-    except (tarfile.TarError, OSError, ValueError, RecursionError) as error:
+    except tars.BROKEN as error:
         raise invalid("the data", [Fault("chunk", str(error), "must be an uncompressed tar")]) from error
     if faults:
         raise invalid("the data", faults[:20])

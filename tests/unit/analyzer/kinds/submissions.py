@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from firetrial_analyzer.integrity.checking import Check
 from firetrial_analyzer.integrity.findings import Finding
 from firetrial_analyzer.taxonomy.evidence import asked_of, gather
 from firetrial_analyzer.taxonomy.settle import settle
 from firetrial_analyzer.taxonomy.steps import Step, StepKind
+from firetrial_kit.documents import load
 
 FOLDER = Path(__file__).parents[1] / "data" / "submissions"
 LONG_LOG = [f"epoch {epoch} loss {5.16 / (epoch + 1):.5f}" for epoch in range(401)]
@@ -72,5 +71,5 @@ def submissions() -> list[Submission]:
     return [
         Submission(told["name"], kind == "honest", n % 2 == 1, told)
         for kind in ("honest", "dishonest")
-        for n, told in enumerate(yaml.safe_load((FOLDER / f"{kind}.yaml").read_text()))
+        for n, told in enumerate(load((FOLDER / f"{kind}.yaml").read_bytes()))
     ]

@@ -153,3 +153,15 @@ def test_a_score_command_needs_what_it_scores_by() -> None:
     apart = SealedTest(Measuring(("predict",), ("score",), ("guesses.csv",)), "results.json")
     found = list(content_faults(replace(GOOD, test=apart), FOUND))
     assert [fault.field for fault in found] == ["sealed/score"]
+
+
+def test_outputs_are_few_for_they_lie_in_memory() -> None:
+    outputs = tuple(f"{number}.csv" for number in range(21))
+    assert told(replace(GOOD, validation=Measuring(("x",), ("y",), outputs))) == ["repository.outputs"]
+
+
+def test_no_label_lies_where_code_of_the_agent_runs() -> None:
+    test = SealedTest(Measuring(("x",), ("y",), ("out.csv",)), "results.json")
+    found = Contents(FOUND.source, {"in.csv": "1", "all.csv": "2"}, {"labels.csv": "2"})
+    (fault,) = content_faults(replace(GOOD, test=test), found)
+    assert (fault.field, fault.value) == ("sealed/score/labels.csv", "the same as sealed/files/all.csv")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tarfile
 import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -122,8 +121,7 @@ class RepositoryRuns:
             except FiretrialError as error:
                 if error.retryable:
                     raise
-            # tarfile follows headers that announce headers by calling itself.
-            except (tarfile.TarError, OSError, ValueError, RecursionError):
+            except tars.BROKEN:
                 pass
         return {}
 

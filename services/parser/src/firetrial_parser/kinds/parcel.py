@@ -52,7 +52,7 @@ def unpack(upload: Path, folder: Path) -> Parcel:
             members = [member for member in tar if member.isreg()]
             check("the task's files", _faults(members, upload.stat().st_size))
             found = {name: _part(tar, name, members, folder) for name in _PARTS}
-    except (tarfile.TarError, OSError, ValueError, RecursionError) as error:
+    except tars.BROKEN as error:
         raise invalid(
             "the task's files", [Fault("chunk", str(error), "must be an uncompressed tar")]
         ) from error

@@ -23,6 +23,7 @@ _MAX_ARGUMENTS = 200
 _MAX_ARGUMENT = 4096
 _MAX_NAME = 200
 _MAX_FIELDS = 20
+_MAX_OUTPUTS = 20
 _TOLD = 20
 _ENVIRONMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox"})
@@ -193,15 +194,17 @@ def _sealed_faults(told: Repository, found: Contents) -> Iterator[Fault]:
             name, part.keys() & {*told.targets}, "is a target: the agent's own text would be replaced"
         )
         yield from _each(name, part.keys() & _written(told), "is written by a command: leave it out")
-        yield from _seen(name, part, found.source)
+        yield from _seen(name, part, "source", found.source)
+    # Code of the agent runs beside sealed/files, and must find no label there.
+    yield from _seen("sealed/score", found.score, "sealed/files", found.files)
 
 
-def _seen(name: str, part: Mapping[str, str], source: Mapping[str, str]) -> Iterator[Fault]:
-    """Sealed files that an agent could read: the same bytes lie in the source. Empty files say nothing."""
-    shown = {hash_: path for path, hash_ in source.items()}
+def _seen(name: str, part: Mapping[str, str], open_: str, files: Mapping[str, str]) -> Iterator[Fault]:
+    """Sealed files that an agent could read: the same bytes lie in the open. Empty files say nothing."""
+    shown = {hash_: path for path, hash_ in files.items()}
     for path, hash_ in [pair for pair in part.items() if pair[1] in shown and pair[1] != _EMPTY][:_TOLD]:
         yield Fault(
-            f"{name}/{path}", f"the same as source/{shown[hash_]}", "must not be where agents can read it"
+            f"{name}/{path}", f"the same as {open_}/{shown[hash_]}", "must not be where agents can read it"
         )
 
 
@@ -235,6 +238,8 @@ def _measuring_faults(of: str, told: Measuring, command: str, *, complete: bool 
             f"{of}.outputs", ", ".join(told.outputs), "goes with a score_command: give both or neither"
         )
     yield from _plain(f"{of}.outputs", told.outputs)
+    if len(told.outputs) > _MAX_OUTPUTS:
+        yield Fault(f"{of}.outputs", f"{len(told.outputs)} files", f"at most {_MAX_OUTPUTS}")
     running = [path for path in told.outputs if PurePosixPath(path).suffix in _RUNS]
     yield from _each(f"{of}.outputs", running, "is run by whoever reads it: write JSON or CSV")
     if not 0 <= told.seconds <= MAX_SECONDS:
