@@ -41,7 +41,7 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     """
     if environ.get(_NATS) and environ.get(_OBJECTS):
         return dict(environ)
-    told = _home(environ) / "run" / "operator.json"
+    told = home(environ) / "run" / "operator.json"
     if environ.get(_NATS) or environ.get(_OBJECTS):
         # Half of one installation and half of another would mix two.
         lacking = _OBJECTS if environ.get(_NATS) else _NATS
@@ -57,7 +57,8 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {**environ, **found}
 
 
-def _home(environ: Mapping[str, str]) -> Path:
+def home(environ: Mapping[str, str]) -> Path:
+    """Where `firetrial up` keeps everything."""
     if named := environ.get("FIRETRIAL_HOME"):
         return Path(named)
     state = environ.get("XDG_STATE_HOME") or Path(environ.get("HOME", "/")) / ".local" / "state"

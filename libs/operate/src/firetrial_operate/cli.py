@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
-from firetrial_operate.admin.cli import admin
+from firetrial_operate.admin.cli import Deferred, admin
 from firetrial_operate.webhooks.cli import webhooks
 
-commands: list[click.Command] = [admin, webhooks]
+doctor = Deferred("doctor", "firetrial_operate.doctor.cli:doctor", "See what is broken, and what to do.")
+
+commands: list[click.Command] = [admin, doctor, webhooks]

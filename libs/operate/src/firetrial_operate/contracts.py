@@ -48,3 +48,14 @@ def message(name: str) -> type[Message] | None:
         return GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(name))
     except KeyError:
         return None
+
+
+@cache
+def works() -> frozenset[tuple[str, str]]:
+    """(service, kind) of work, by who asks for it."""
+    found = set()
+    for module in _modules():
+        for descriptor in module.DESCRIPTOR.message_types_by_name.values():
+            work = descriptor.GetOptions().Extensions[event_pb2.work]
+            found |= {(service, work.kind) for service in work.services}
+    return frozenset(found)

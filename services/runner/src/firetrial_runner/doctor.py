@@ -1,19 +1,28 @@
-"""What the runner needs of the machine, for `firetrial doctor`."""
+"""What the runner needs of the machine and of the models behind its gateway, for `firetrial doctor`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from firetrial_kit import listing
+from firetrial_kit.listing import Found
 from firetrial_kit.settings import SettingsError
 from firetrial_runner.config import RunnerSettings
+from firetrial_runner.gateway.exchange import Tokens
+from firetrial_runner.gateway.prices import Prices
+from firetrial_runner.gateway.settings import GatewaySettings
+from firetrial_runner.gateway.upstream import Upstream
 from firetrial_runner.gpus.device import listed, visible
 from firetrial_runner.gpus.nvml import Nvml
 from firetrial_runner.programs import KNOWN
 from firetrial_runner.sandbox import SandboxError
 
 
-def checks() -> list[tuple[str, bool, str, str]]:
+def checks() -> list[Found]:
     """(name, ok, detail, cure) of each thing that was looked at."""
     try:
         settings = RunnerSettings.from_env(os.environ, "runner")
@@ -26,7 +35,47 @@ def checks() -> list[tuple[str, bool, str, str]]:
     ]
 
 
-def _sandbox(settings: RunnerSettings) -> tuple[str, bool, str, str]:
+def gateway() -> list[Found]:
+    """The gateway's file, each upstream by its list of models, and whether what agents ask has a price."""
+    try:
+        path = RunnerSettings.from_env(os.environ, "runner").gateway
+    except SettingsError:
+        return []  # told by `checks`
+    if path is None:
+        return [("gateway", True, "none is named: agents reach no model", "")]
+    try:
+        settings = GatewaySettings.load(path)
+        upstreams = settings.opened(os.environ)
+    except SettingsError as error:
+        cure = "mend the file, and set the variables that it names"
+        return [("gateway", False, "; ".join(error.problems), cure)]
+    unpriced = list(_unpriced(upstreams, Prices(settings.prices_by_model())))
+    with ThreadPoolExecutor(len(upstreams)) as several:
+        return [_told(path, upstreams, unpriced), *several.map(_asked, upstreams)]
+
+
+def _told(path: Path, upstreams: list[Upstream], unpriced: list[str]) -> Found:
+    detail = f"{path}: {len(upstreams)} upstreams"
+    if unpriced:
+        cure = "give them prices in the file: what they cost is unknown, and no budget in USD holds"
+        return "gateway", None, f"{detail}; no price of {', '.join(unpriced)}", cure
+    return "gateway", True, detail, ""
+
+
+def _asked(upstream: Upstream) -> Found:
+    return listing.asked(f"gateway.{upstream.name}", upstream.url, upstream.dialect, upstream.key, "its key")
+
+
+def _unpriced(upstreams: list[Upstream], prices: Prices) -> Iterator[str]:
+    """Those that are named in full: the beginning of a name may be that of many."""
+    for upstream in upstreams:
+        for model in upstream.models:
+            known = prices.cost(model, upstream.provider, upstream.url, Tokens(1, 1))
+            if not model.endswith("*") and known is None:
+                yield model
+
+
+def _sandbox(settings: RunnerSettings) -> Found:
     try:
         return "sandbox", True, asyncio.run(_probe(settings)), ""
     except SandboxError as error:

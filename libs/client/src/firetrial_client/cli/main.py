@@ -21,7 +21,6 @@ _COMMANDS = {
     "completion": ("firetrial_client.cli.completion:completion", "Print the completion script of a shell."),
     "contamination": ("firetrial_client.cli.insight:contamination", "Whether scores look remembered."),
     "demo": ("firetrial_client.cli.demo:demo", "The whole path on the study that ships here."),
-    "doctor": ("firetrial_client.local.cli:doctor", "See whether this machine has what is needed."),
     "down": ("firetrial_client.local.cli:down", "End what `firetrial up` started."),
     "episodes": ("firetrial_client.cli.releases:episodes", "Export runs with their rewards."),
     "leaderboard": ("firetrial_client.cli.releases:leaderboard", "Rank the agents of an experiment."),

@@ -1,25 +1,16 @@
-"""`firetrial up`, `down` and `doctor`: the system on this machine."""
+"""`firetrial up` and `down`: the system on this machine."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-import shutil
-import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import click
 
 from firetrial_client import local
-from firetrial_client.local.home import default_home, holder
-from firetrial_client.local.processes import program
+from firetrial_client.local.home import default_home
 from firetrial_client.local.supervisor import Supervisor
-
-_ROOM = 2 * 1024**3
 
 
 def _home(value: str | None) -> local.Home:
@@ -72,63 +63,4 @@ def down(*, home: str | None, as_json: bool) -> None:
         click.echo("down" if ended else f"nothing is running in {place.path}")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. `cure` says what to do where it is not ok."""
-
-    name: str
-    ok: bool
-    detail: str
-    cure: str = ""
-
-
-@click.command()
-@HOME
-@JSON
-def doctor(*, home: str | None, as_json: bool) -> None:
-    """See whether this machine has what Firetrial needs, and say what to do where it has not."""
-    place = _home(home)
-    findings = [_python(), _broker(), _room(place), _running(place)]
-    # Each service knows best what it needs: functions that give (name, ok, detail, cure).
-    for point in entry_points(group="firetrial.doctor"):
-        checks: Callable[[], list[tuple[str, bool, str, str]]] = point.load()
-        findings += [Finding(*found) for found in checks()]
-    if as_json:
-        click.echo(json.dumps([asdict(finding) for finding in findings]))
-    for finding in findings if not as_json else ():
-        mark = click.style("ok  ", fg="green") if finding.ok else click.style("bad ", fg="red")
-        click.echo(f"{mark} {finding.name}: {finding.detail}")
-        if not finding.ok:
-            click.echo(f"     {finding.cure}")
-    if not all(finding.ok for finding in findings):
-        raise SystemExit(1)
-
-
-def _python() -> Finding:
-    ok = sys.version_info >= (3, 11)
-    return Finding("python", ok, platform.python_version(), "install Python 3.11 or newer")
-
-
-def _broker() -> Finding:
-    try:
-        return Finding("nats-server", True, program("nats-server"))
-    except local.StartError as error:
-        return Finding("nats-server", False, "not found", str(error))
-
-
-def _room(home: local.Home) -> Finding:
-    folder = next(parent for parent in (home.path, *home.path.parents) if parent.exists())
-    free = shutil.disk_usage(folder).free
-    detail = f"{free / 1024**3:.1f} GiB free under {home.path}"
-    return Finding("disk", free >= _ROOM, detail, "free 2 GiB there, or set FIRETRIAL_HOME to another disk")
-
-
-def _running(home: local.Home) -> Finding:
-    pid = holder(home)
-    if pid is None:
-        return Finding("services", True, "not running; `firetrial up` starts them")
-    cure = f"see {home.logs / 'supervisor.log'}; `firetrial down` and `firetrial up` start anew"
-    return Finding("services", local.is_up(home), f"supervisor is process {pid}", cure)
-
-
-commands = [up, down, doctor]
+commands = [up, down]

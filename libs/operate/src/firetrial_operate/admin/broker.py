@@ -13,6 +13,7 @@ from nats.js.api import ConsumerConfig, ConsumerInfo, StreamInfo
 from firetrial_kit import jetstream
 from firetrial_kit.errors import Fault, FiretrialError, Reason
 from firetrial_kit.jetstream import found, reach
+from firetrial_kit.streams import WATCHER
 from firetrial_operate.webhooks.endpoint import PREFIX
 
 _STREAM = ("retention", "storage", "subjects", "max_age", "max_bytes", "discard", "duplicate_window")
@@ -128,7 +129,7 @@ async def _oldest(js: JetStreamContext, info: ConsumerInfo, subjects: tuple[str,
 
 def _consumer_drift(there: ConsumerConfig) -> Iterator[str]:
     if there.durable_name and there.deliver_subject is None:
-        only_new = there.durable_name.startswith(PREFIX)
+        only_new = there.durable_name.startswith(PREFIX) or there.durable_name == WATCHER
         wanted = jetstream.durable(there.durable_name, (), there.ack_wait or 0, only_new=only_new)
         yield from _differences(wanted, there, _CONSUMER)
 
