@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import kubernetes_addresses
 import kubernetes_network
 import kubernetes_pods
 import kubernetes_runners
@@ -30,6 +31,7 @@ def faults(made: Manifests) -> list[str]:
         *_selectors(made),
         *_rights(made),
         *kubernetes_network.faults(made),
+        *kubernetes_addresses.faults(made),
         *kubernetes_runners.faults(made),
     ]
 

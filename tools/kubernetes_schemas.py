@@ -11,7 +11,7 @@ from pathlib import Path
 import kubernetes_validate  # type: ignore[import-untyped]
 from kubernetes_objects import Object, by_npm, named
 
-VERSIONS = ("1.33", "1.35", "1.37")
+VERSIONS = ("1.33", "1.37")
 """Of Kubernetes. 1.33 is the first whose user namespaces need no feature gate."""
 _OTHERS = {
     "keda.sh/v1alpha1": "@kubernetes-models/keda/keda.sh/v1alpha1",

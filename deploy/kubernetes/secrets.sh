@@ -10,6 +10,7 @@ folder=${1:?usage: secrets.sh FOLDER}
 secret() { # NAMESPACE PART KEY…: of the files of one part; those that are not there have no key
   namespace=$1 part=$2
   shift 2
+  [ -d "$folder/$part" ] || { echo "there is no $folder/$part: deploy/compose/secrets.sh makes it" >&2; exit 1; }
   printf -- '---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: firetrial-%s\n  namespace: %s\ntype: Opaque\ndata:\n' \
     "$part" "$namespace"
   for key; do

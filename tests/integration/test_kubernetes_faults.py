@@ -139,6 +139,22 @@ WRONG = {
         f"{POLICY}/parser-asks-judge", "", GONE, "lets firetrial/parser in, which may not go out to it"
     ),
     "all ports": Wrong(f"{POLICY}/models", "spec egress 0 ports", GONE, "a rule without ports opens all"),
+    # ---- addresses ----
+    "nobody there": Wrong(
+        JUDGE, f"{OWN} env FIRETRIAL_JUDGE_ANALYZER_ADDRESS value", "analyser:50051", "nothing answers"
+    ),
+    "another port's": Wrong(
+        JUDGE, f"{OWN} env FIRETRIAL_JUDGE_ANALYZER_ADDRESS value", "analyzer:443", "nothing answers"
+    ),
+    "out of reach": Wrong(
+        JUDGE, f"{OWN} env FIRETRIAL_JUDGE_ANALYZER_ADDRESS value", "parser:50051", "may not reach"
+    ),
+    "a scaler that asks nobody": Wrong(
+        SCALER,
+        "spec triggers 0 metadata natsServerMonitoringEndpoint",
+        "nats.firetrial.svc:8222",
+        "answers at nats",
+    ),
     # ---- settings ----
     "a name": Wrong(
         WORKER, f"{OWN} env +", variable("FIRETRIAL_RUNNER_SLOT", "1"), "SLOT is no setting of runner"
@@ -232,13 +248,13 @@ CUSTOM = [
 
 @pytest.mark.needs("npm")
 def test_operators_would_take_what_is_theirs_and_what_they_would_not_is_named(right: Manifests) -> None:
-    assert list(kubernetes_schemas.custom(right.objects)) == []
     changed: list[Object] = []
     for number, wrong in enumerate(CUSTOM):
         (found,) = (one for one in wrong.of(right).objects if named(one).startswith(wrong.object))
         found["metadata"]["name"] = f"wrong-{number}"
         changed.append(found)
-    faults = list(kubernetes_schemas.custom(changed))
+    faults = list(kubernetes_schemas.custom([*right.objects, *changed]))
+    assert [fault for fault in faults if "/wrong-" not in fault] == []
     for number, wrong in enumerate(CUSTOM):
         about = [fault for fault in faults if f"/wrong-{number}:" in fault]
         assert any(wrong.said in fault for fault in about), (wrong, faults)

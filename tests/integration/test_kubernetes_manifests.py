@@ -16,6 +16,7 @@ import kubernetes_rules
 import kubernetes_runners
 import kubernetes_settings
 import pytest
+import yaml  # type: ignore[import-untyped]
 from kubernetes_objects import FOLDER, OVERLAYS, Manifests, Secrets, workloads
 
 from firetrial_kit.buckets import policy
@@ -39,7 +40,7 @@ def rendered(secrets: Secrets) -> Rendered:
     return {name: Manifests(kubernetes_objects.render(at), secrets) for name, at in folders.items()}
 
 
-def also(folder: Path, base: str, *components: str) -> Manifests:
+def also(folder: Path, secrets: Secrets, base: str, *components: str) -> Manifests:
     """An overlay with components beside its own."""
     folder.mkdir()
     near = os.path.relpath(FOLDER, folder)
@@ -50,7 +51,7 @@ def also(folder: Path, base: str, *components: str) -> Manifests:
         "components": [f"{near}/components/{name}" for name in components],
     }
     (folder / "kustomization.yaml").write_text(json.dumps(told))
-    return Manifests(kubernetes_objects.render(folder), kubernetes_objects.secrets())
+    return Manifests(kubernetes_objects.render(folder), secrets)
 
 
 def data(made: Manifests, name: str) -> dict[str, str]:
@@ -65,8 +66,10 @@ def test_nothing_is_wrong(overlay: str, rendered: Rendered) -> None:
     assert [*kubernetes_rules.faults(made), *kubernetes_settings.faults(made)] == []
 
 
-def test_three_brokers_know_each_other_by_the_names_of_their_certificates(tmp_path: Path) -> None:
-    made = also(tmp_path / "o", "demo", "nats-cluster")
+def test_three_brokers_know_each_other_by_the_names_of_their_certificates(
+    tmp_path: Path, secrets: Secrets
+) -> None:
+    made = also(tmp_path / "o", secrets, "demo", "nats-cluster")
     assert kubernetes_rules.faults(made) == []
     routes = set(re.findall(r"nats://(nats-\d):6222", (DEPLOY / "nats" / "cluster.conf").read_text()))
     spec = made.named("StatefulSet", "firetrial")["nats"]["spec"]
@@ -110,6 +113,23 @@ def test_the_broker_and_the_endpoint_have_the_files_that_are_tested_elsewhere(re
     assert data(rendered["demo"], "envoy")["envoy.yaml"] == (DEPLOY / "envoy" / "envoy.yaml").read_text()
     filtered = (DEPLOY / "compose" / "runner-seccomp.json").read_text()
     assert data(rendered["demo"], "seccomp")["runner.json"] == filtered
+
+
+def test_the_endpoint_finds_every_service_by_the_name_in_its_certificate(rendered: Rendered) -> None:
+    clusters = yaml.safe_load((DEPLOY / "envoy" / "envoy.yaml").read_text())["static_resources"]["clusters"]
+    services, found = rendered["demo"].named("Service", "firetrial"), set()
+    for cluster in clusters:
+        for ends in cluster["load_assignment"]["endpoints"]:
+            for end in ends["lb_endpoints"]:
+                at = end["endpoint"]["address"]["socket_address"]
+                if (
+                    cluster["type"] == "STRICT_DNS" and at["address"] != "grafana"
+                ):  # which is not published here
+                    assert at["port_value"] in {
+                        port["port"] for port in services[at["address"]]["spec"]["ports"]
+                    }
+                    found.add(at["address"])
+    assert found == {"parser", "runner", "judge", "analyzer"}
 
 
 def test_users_of_the_broker_are_those_that_it_knows(rendered: Rendered) -> None:
