@@ -28,6 +28,7 @@ import minio
 import pytest
 import structlog
 from click.testing import CliRunner
+from nats.aio.client import Client
 
 from firetrial_kit import jetstream, rpc, tokens
 from firetrial_kit.metrics import KitMetrics, new_registry
@@ -149,13 +150,17 @@ def broken(found: Findings) -> set[str]:
     return {name for name, one in found.items() if one["state"] == "fail"}
 
 
+async def _operator(well: Installation) -> Client:
+    password = (well.secrets / "operator" / "nats-password").read_text()
+    ca = well.secrets / "authority" / "ca.pem"
+    return await jetstream.connect(well.nats_url, name="test", user="operator", password=password, ca=ca)
+
+
 def _kept(well: Installation) -> dict[str, Any]:
     """All that a check could have left: places in the streams, consumers, objects, uploads."""
 
     async def streams() -> dict[str, Any]:
-        password = (well.secrets / "operator" / "nats-password").read_text()
-        ca = well.secrets / "authority" / "ca.pem"
-        client = await jetstream.connect(well.nats_url, name="t", user="operator", password=password, ca=ca)
+        client = await _operator(well)
         js = client.jetstream()
         infos = await js.streams_info()
         found: dict[str, Any] = {}
@@ -202,6 +207,7 @@ def test_what_is_well_is_said_to_be_and_left_as_it_was(well: Installation) -> No
     assert "2." in found["broker"]["detail"]
     assert "certificate until" in found["service.judge"]["detail"]
     assert "operate" in found["token"]["detail"]
+    assert found["versions"]["detail"].endswith("(6)")  # four services, the runner's word for itself, doctor
 
 
 Break = Callable[[Installation, Path], dict[str, str]]
@@ -365,9 +371,7 @@ def test_a_stream_that_was_changed_is_named(well: Installation) -> None:
 
 
 async def _with_another_age(well: Installation, age: float) -> Findings:
-    password = (well.secrets / "operator" / "nats-password").read_text()
-    ca = well.secrets / "authority" / "ca.pem"
-    client = await jetstream.connect(well.nats_url, name="t", user="operator", password=password, ca=ca)
+    client = await _operator(well)
     js = client.jetstream()
     config = (await js.stream_info("FT_DEAD")).config
     kept = config.max_age
@@ -376,6 +380,26 @@ async def _with_another_age(well: Installation, age: float) -> Findings:
         return await asyncio.to_thread(told, well.environ)
     finally:
         await js.update_stream(config.evolve(max_age=kept))
+        await client.close()
+
+
+def test_what_waits_for_nobody_and_what_was_given_up_is_warned_of(well: Installation) -> None:
+    found = asyncio.run(_with_messages(well, "ft.work.run.gpu", "ft.dead.judge-run_finished"))
+    assert broken(found) == set()
+    assert (found["runners"]["state"], found["dead-letters"]["state"]) == ("warn", "warn")
+    assert "1 wait for pool gpu" in found["runners"]["detail"]
+    assert found["dead-letters"]["detail"] == "1 of judge-run_finished"
+
+
+async def _with_messages(well: Installation, *subjects: str) -> Findings:
+    client = await _operator(well)
+    js = client.jetstream()
+    places = [await js.publish(subject, b"x") for subject in subjects]
+    try:
+        return await asyncio.to_thread(told, well.environ)
+    finally:
+        for place in places:
+            await js.delete_msg(place.stream, place.seq)
         await client.close()
 
 

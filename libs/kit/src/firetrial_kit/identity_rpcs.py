@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 from firetrial.access.v1 import access_pb2, identity_service_pb2_grpc
@@ -26,6 +27,7 @@ class IdentityServicer(identity_service_pb2_grpc.IdentityServiceServicer):
             scopes=[access_pb2.Scope.Value(f"SCOPE_{scope.name}") for scope in sorted(found.scopes)],
             means=pb.Means.Value(f"MEANS_{found.means.name}"),
             quotas=quotas_to_wire(self._gate.quotas(found.tenant)),
+            version=version("firetrial-kit"),
         )
         if found.expires is not None:
             told.expires_at.FromDatetime(found.expires)

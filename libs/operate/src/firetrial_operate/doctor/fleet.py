@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 
+from firetrial_kit.attendance import Attendant
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.events import WORK
-from firetrial_kit.figures import BrokerFigures
+from firetrial_kit.figures import BrokerFigures, WorkFigures
 from firetrial_kit.jetstream import reach
 from firetrial_kit.kv import JetStreamState
 from firetrial_operate import printing
@@ -32,11 +33,10 @@ def checks(sights: Sights) -> Iterator[Check]:
         return
     for name, look in (("runners", _runners), ("consumers", _consumers), ("dead-letters", _dead)):
         yield Check(name, partial(look, sights), needs=("broker.streams",))
-    yield Check("versions", partial(_versions, sights), later=("runners",))
+    yield Check("versions", partial(_versions, sights), later=("runners", "token"))
 
 
 async def _runners(sights: Sights) -> Told:
-    """Fails for a pool in which work has waited for a minute and nobody is there to take it."""
     connection = sights.connections["operator"]
     try:
         bucket = await reach(BUCKET, connection.js.key_value(BUCKET))
@@ -45,12 +45,17 @@ async def _runners(sights: Sights) -> Told:
     except FiretrialError as error:
         raise BrokenError(error.message, "see the broker's log") from None
     sights.versions |= {f"runner {one.instance}": one.version for one in alive}
+    return taken(alive, work)
+
+
+def taken(alive: Sequence[Attendant], work: Sequence[WorkFigures]) -> Told:
+    """Whether somebody is there for work that waits. Raises BrokenError where some has waited a minute."""
     pools = Counter(one.pool for one in alive if not one.draining)
     stuck = [one for one in work if one.waiting and one.kind == "run" and one.pool not in pools]
     slots = f"{sum(one.busy for one in alive)} of {sum(one.slots for one in alive)} slots taken"
     by_pool = ", ".join(f"{count} in {pool}" for pool, count in sorted(pools.items()))
-    detail = f"{by_pool}; {slots}" if alive else "none is there"
-    waits = [f"{one.waiting} wait for {one.pool} since {printing.span(one.oldest_s)}" for one in stuck]
+    detail = f"{by_pool or 'all drain'}; {slots}" if alive else "none is there"
+    waits = [f"{one.waiting} wait for pool {one.pool} since {printing.span(one.oldest_s)}" for one in stuck]
     told, cure = "; ".join([detail, *waits]), "start a runner of that pool (FIRETRIAL_RUNNER_POOL)"
     if any(one.oldest_s > _PATIENCE_S for one in stuck):
         raise BrokenError(told, cure)

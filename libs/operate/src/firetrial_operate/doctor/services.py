@@ -97,6 +97,7 @@ async def _token(sights: Sights) -> Told:
         raise BrokenError(f"the token would travel to {clear[0]} in the clear", "set FIRETRIAL_TLS_CA")
     names = sorted(sights.serving)
     told = await asyncio.gather(*(_whoami(environ, name, endpoints[name], token) for name in names))
+    sights.versions |= {name: one.version or "not told" for name, one in zip(names, told, strict=True)}
     first, scopes = told[0], {access_pb2.Scope.Name(scope) for one in told for scope in one.scopes}
     may = ", ".join(sorted(scope.removeprefix("SCOPE_").lower() for scope in scopes)) or "nothing"
     if not all(_PEOPLE & {access_pb2.Scope.Name(scope) for scope in one.scopes} for one in told):

@@ -26,7 +26,7 @@ from firetrial.access.v1 import access_pb2 as firetrial_dot_access_dot_v1_dot_ac
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*firetrial/access/v1/identity_service.proto\x12\x13\x66iretrial.access.v1\x1a firetrial/access/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n\rWhoAmIRequest\"\xe2\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12*\n\x06scopes\x18\x03 \x03(\x0e\x32\x1a.firetrial.access.v1.Scope\x12)\n\x05means\x18\x04 \x01(\x0e\x32\x1a.firetrial.access.v1.Means\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06quotas\x18\x06 \x01(\x0b\x32\x1b.firetrial.access.v1.Quotas\"\xba\x01\n\x06Quotas\x12\x19\n\x0cruns_at_once\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x19\n\x0cruns_per_day\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x19\n\x0cgpus_at_once\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12\x1a\n\rusd_per_month\x18\x04 \x01(\x01H\x03\x88\x01\x01\x42\x0f\n\r_runs_at_onceB\x0f\n\r_runs_per_dayB\x0f\n\r_gpus_at_onceB\x10\n\x0e_usd_per_month*V\n\x05Means\x12\x15\n\x11MEANS_UNSPECIFIED\x10\x00\x12\x0e\n\nMEANS_NONE\x10\x01\x12\x0f\n\x0bMEANS_TOKEN\x10\x02\x12\x15\n\x11MEANS_CERTIFICATE\x10\x03\x32p\n\x0fIdentityService\x12]\n\x06WhoAmI\x12\".firetrial.access.v1.WhoAmIRequest\x1a#.firetrial.access.v1.WhoAmIResponse\"\n\xea\xe0\x18\x06\n\x04\x01\x02\x03\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*firetrial/access/v1/identity_service.proto\x12\x13\x66iretrial.access.v1\x1a firetrial/access/v1/access.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n\rWhoAmIRequest\"\xf3\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12*\n\x06scopes\x18\x03 \x03(\x0e\x32\x1a.firetrial.access.v1.Scope\x12)\n\x05means\x18\x04 \x01(\x0e\x32\x1a.firetrial.access.v1.Means\x12.\n\nexpires_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x06quotas\x18\x06 \x01(\x0b\x32\x1b.firetrial.access.v1.Quotas\x12\x0f\n\x07version\x18\x07 \x01(\t\"\xba\x01\n\x06Quotas\x12\x19\n\x0cruns_at_once\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x19\n\x0cruns_per_day\x18\x02 \x01(\x05H\x01\x88\x01\x01\x12\x19\n\x0cgpus_at_once\x18\x03 \x01(\x05H\x02\x88\x01\x01\x12\x1a\n\rusd_per_month\x18\x04 \x01(\x01H\x03\x88\x01\x01\x42\x0f\n\r_runs_at_onceB\x0f\n\r_runs_per_dayB\x0f\n\r_gpus_at_onceB\x10\n\x0e_usd_per_month*V\n\x05Means\x12\x15\n\x11MEANS_UNSPECIFIED\x10\x00\x12\x0e\n\nMEANS_NONE\x10\x01\x12\x0f\n\x0bMEANS_TOKEN\x10\x02\x12\x15\n\x11MEANS_CERTIFICATE\x10\x03\x32p\n\x0fIdentityService\x12]\n\x06WhoAmI\x12\".firetrial.access.v1.WhoAmIRequest\x1a#.firetrial.access.v1.WhoAmIResponse\"\n\xea\xe0\x18\x06\n\x04\x01\x02\x03\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,14 +35,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_IDENTITYSERVICE'].methods_by_name['WhoAmI']._loaded_options = None
   _globals['_IDENTITYSERVICE'].methods_by_name['WhoAmI']._serialized_options = b'\352\340\030\006\n\004\001\002\003\004'
-  _globals['_MEANS']._serialized_start=569
-  _globals['_MEANS']._serialized_end=655
+  _globals['_MEANS']._serialized_start=586
+  _globals['_MEANS']._serialized_end=672
   _globals['_WHOAMIREQUEST']._serialized_start=134
   _globals['_WHOAMIREQUEST']._serialized_end=149
   _globals['_WHOAMIRESPONSE']._serialized_start=152
-  _globals['_WHOAMIRESPONSE']._serialized_end=378
-  _globals['_QUOTAS']._serialized_start=381
-  _globals['_QUOTAS']._serialized_end=567
-  _globals['_IDENTITYSERVICE']._serialized_start=657
-  _globals['_IDENTITYSERVICE']._serialized_end=769
+  _globals['_WHOAMIRESPONSE']._serialized_end=395
+  _globals['_QUOTAS']._serialized_start=398
+  _globals['_QUOTAS']._serialized_end=584
+  _globals['_IDENTITYSERVICE']._serialized_start=674
+  _globals['_IDENTITYSERVICE']._serialized_end=786
 # @@protoc_insertion_point(module_scope)

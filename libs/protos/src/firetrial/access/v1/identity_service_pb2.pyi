@@ -67,11 +67,14 @@ class WhoAmIResponse(_message.Message):
     MEANS_FIELD_NUMBER: _builtins.int
     EXPIRES_AT_FIELD_NUMBER: _builtins.int
     QUOTAS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The token's or certificate's name; "local" where no tokens are asked for."""
     tenant: _builtins.str
     """"local" is the installation itself."""
     means: Global___Means.ValueType
+    version: _builtins.str
+    """Of the Firetrial that answers, for example "0.1.0"."""
     @_builtins.property
     def scopes(self) -> _containers.RepeatedScalarFieldContainer[_access_pb2.Scope.ValueType]: ...
     @_builtins.property
@@ -89,10 +92,11 @@ class WhoAmIResponse(_message.Message):
         means: Global___Means.ValueType = ...,
         expires_at: _timestamp_pb2.Timestamp | None = ...,
         quotas: Global___Quotas | None = ...,
+        version: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "quotas", b"quotas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "means", b"means", "name", b"name", "quotas", b"quotas", "scopes", b"scopes", "tenant", b"tenant"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "means", b"means", "name", b"name", "quotas", b"quotas", "scopes", b"scopes", "tenant", b"tenant", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
