@@ -94,6 +94,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         "GRANTS": str(grants),
         "ENDPOINT": endpoint,
         "WATCHING": f"127.0.0.1:{servers.free_port()}",
+        # Three servers of the broker: the one alone is what tests/e2e/test_deployed.py starts.
+        "COMPOSE_PROFILES": "cluster",
+        "NATS_CONFIG": "cluster.conf",
+        "NATS_REPLICAS": "3",
+        "NATS_URL": "tls://nats:4222,tls://nats-2:4222,tls://nats-3:4222",
         "RUNNER_CPUS": "2",
         "RUNNER_MEMORY": "4g",
         "FIRETRIAL_ENDPOINT": endpoint.replace("127.0.0.1", "localhost"),
@@ -121,6 +126,13 @@ def test_an_experiment_through_the_endpoint(stack: Stack, tmp_path: Path) -> Non
     assert (tmp_path / "out" / "report.html").stat().st_size > 10_000
     for name in SERVICES:
         assert "permissions violation" not in stack.compose("logs", name).lower(), name
+
+
+def test_the_broker_outlives_one_of_its_servers(stack: Stack, tmp_path: Path) -> None:
+    stack.compose("stop", "nats-2")
+    told = stack.firetrial("demo", "--repeats", "1", "--out", str(tmp_path / "out"), "--json")
+    assert '"scored": 3' in told
+    stack.compose("up", "-d", "--wait", "--no-recreate", "nats-2")
 
 
 def test_runners_are_scaled_alone(stack: Stack, tmp_path: Path) -> None:
