@@ -21,7 +21,7 @@ _OWN: Mapping[str, type[Settings]] = {
     "judge": JudgeSettings,
     "analyzer": AnalyzerSettings,
 }
-_FOREIGN = frozenset({"NVIDIA_DRIVER_CAPABILITIES"})
+_FOREIGN = ("NVIDIA_", "OTEL_")
 """What is not ours to read."""
 _PATH = "/run/secrets/"
 
@@ -36,8 +36,9 @@ def faults(made: Manifests) -> Iterator[str]:
                 continue
             kinds: list[type[Settings]] = [CommonSettings, _OWN[service]] if one.serves else [CommonSettings]
             where = f"{one} {container['name']}"
-            for name in sorted(told.keys() - _known(kinds, service) - _FOREIGN):
-                yield f"{where}: {name} is no setting of {service}"
+            for name in sorted(told.keys() - _known(kinds, service)):
+                if not name.startswith(_FOREIGN):
+                    yield f"{where}: {name} is no setting of {service}"
             for problem in _refused(told, made.shown(one, container), kinds, service):
                 yield f"{where}: {problem}"
 

@@ -71,7 +71,7 @@ def test_every_exception_is_caught_at_the_edges_only() -> None:
 
 def test_the_environment_is_read_where_programs_begin() -> None:
     begins = {"main.py", "cli.py", "cache_cli.py", "terminal.py", "doctor.py", "host.py", "buckets.py"}
-    begins |= {"minio_users.py", "model_cli.py", "streams.py"}
+    begins |= {"minio_users.py", "model_cli.py", "pools.py", "streams.py"}
     # What runs inside a sandbox or a job, where the environment is what it is told.
     begins |= {"llm_inference.py", "launch.py", "firetrial_step.py", "shim.py"}
     found = {
