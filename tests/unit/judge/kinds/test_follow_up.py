@@ -107,6 +107,15 @@ async def test_without_a_finding_and_a_model_the_judge_has_failed() -> None:
     await finished(world, Checker())
     (told,) = world.told("run_judge_failed", events_pb2.RunJudgeFailed)
     assert "4 questions have no grade" in told.reason
+    assert "graded by a model, and none was asked" in told.reason
+
+
+def test_what_a_model_said_instead_of_a_grade_is_told() -> None:
+    grade = graded("UNSCORED")
+    grade.usage.calls = 3
+    grade.leaves[0].rationale = "the model gave no usable answer"
+    with pytest.raises(FiretrialError, match="the model gave no usable answer"):
+        validity(grade)
 
 
 async def test_an_analyzer_that_is_away_means_later() -> None:

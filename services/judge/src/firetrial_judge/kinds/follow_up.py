@@ -181,7 +181,15 @@ def validity(grade: rubric_pb2.Grade) -> float:
     if open_:
         raise FiretrialError(
             Reason.PRECONDITION,
-            f"{len(open_)} questions have no grade, {open_[0]!r} for one: rubrics are graded by a model, and "
-            "it gave none or there is none (FIRETRIAL_JUDGE_MODEL_URL, FIRETRIAL_JUDGE_MODEL_NAME)",
+            f"{len(open_)} questions have no grade, {open_[0]!r} for one: {_why(grade, open_[0])}",
         )
     return 1.0
+
+
+def _why(grade: rubric_pb2.Grade, id_: str) -> str:
+    if not grade.usage.calls:
+        return (
+            "rubrics are graded by a model, and none was asked (FIRETRIAL_JUDGE_MODEL_URL, "
+            "FIRETRIAL_JUDGE_MODEL_NAME, and a plan for another judge than the offline one)"
+        )
+    return next((leaf.rationale for leaf in grade.leaves if leaf.node_id == id_), "")[:500]

@@ -29,6 +29,7 @@ from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
 from firetrial_kit.models import MalformedAnswer, Message, Meter, ModelClient, ModelError, Usage
 
+_NO_COMMANDS = "the model did not say which commands to run"
 IN_PART, UNSEEN = "read_in_part", "looked_in_vain"
 _IN_PART = "too long to be shown whole: each question was answered from the passages in its reading"
 _READING = 2  # raised with every change of what of a submission is shown
@@ -247,7 +248,8 @@ class _Asking:
             self.usage += usage
 
     async def _look(self, leaves: Sequence[Node], shown: Shown) -> list[Look]:
-        """What the model had run before it answers. That nobody can run it keeps no question from its answer.
+        """What the model had run before it answers. Nothing that goes wrong with it keeps a question from its
+        answer: neither that nobody can run it, nor that the model does not say what to run.
 
         Raises the client's ModelErrors, and what the purse raises.
         """
@@ -255,7 +257,12 @@ class _Asking:
         way = self.judge.looking
         for _ in range(way.rounds if way else 0):
             listing = self.reader.listing
-            commands, usage = await self.judge.wanted(self.rubric, leaves, listing, shown, looks)
+            try:
+                commands, usage = await self.judge.wanted(self.rubric, leaves, listing, shown, looks)
+            except MalformedAnswer as error:
+                self.usage += error.usage
+                self.unseen = tuple(dict.fromkeys((*self.unseen, _NO_COMMANDS)))
+                break
             self.usage += usage
             if way is None or not commands:
                 break
