@@ -1,10 +1,10 @@
-"""What `firetrial runs show` says of a follow-up run."""
+"""What `firetrial runs show` says of follow-up runs and of repository runs."""
 
 from __future__ import annotations
 
 from firetrial.artifact.v1.artifact_pb2 import ArtifactRef
-from firetrial.judge.v1.judgement_pb2 import Condition, Judgement, Scores
-from firetrial_client.cli.runs import _graded
+from firetrial.judge.v1.judgement_pb2 import Condition, Judgement, Scores, SealedResult
+from firetrial_client.cli.runs import _graded, _measured
 
 
 def test_validity_conditions_and_where_the_grade_lies() -> None:
@@ -26,3 +26,16 @@ def test_validity_conditions_and_where_the_grade_lies() -> None:
         r"logs/ was\x1b[31m written by the agent",
         "every question: results/grades/g-1.json",
     ]
+
+
+def test_what_a_sealed_test_came_to() -> None:
+    sealed = SealedResult(step=2, validation=1.25, test=5.0, test_improvement=0.0)
+    assert _measured(sealed) == [
+        ("normalized improvement", "0"),
+        ("tested step", 2),
+        ("test", "5"),
+        ("validation", "1.25"),
+        ("no credit", ""),
+    ]
+    told = dict(_measured(SealedResult(no_credit="no valid step", findings=["step 1: x"])))
+    assert (told["tested step"], told["test"], told["finding"]) == ("none", "unknown", "step 1: x")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from firetrial.judge.v1.judgement_pb2 import ClaimVerdict, Judgement, Verdict
+from firetrial.judge.v1.judgement_pb2 import ClaimVerdict, Judgement, SealedResult, Verdict
 from firetrial.runner.v1.run_pb2 import Provenance, Run, Termination
 from firetrial_client import atif
 from firetrial_client.cli.app import App, answering
@@ -96,6 +96,9 @@ def show_run(app: App, run: str) -> None:
     fields(_facts(found))
     if judgement is not None and judgement.scores.measure == VALIDITY:
         click.echo("\n" + "\n".join(_graded(judgement)))
+    elif judgement is not None and judgement.HasField("sealed"):
+        click.echo()
+        fields(_measured(judgement.sealed))
     elif judgement is not None:
         scores = judgement.scores
         shown = (
@@ -120,11 +123,29 @@ def _graded(judgement: Judgement) -> Iterator[str]:
         yield f"every question: {safe(judgement.grade.uri)}"
 
 
+def _measured(sealed: SealedResult) -> list[tuple[str, object]]:
+    """Of a repository run: what its best step came to in the sealed test, and what was found on the way."""
+
+    def figure(name: str) -> str:
+        there = sealed.HasField(name)  # type: ignore[arg-type]  # one of its names
+        return f"{getattr(sealed, name):.6g}" if there else "unknown"
+
+    return [
+        ("normalized improvement", figure("test_improvement")),
+        ("tested step", sealed.step or "none"),
+        ("test", figure("test")),
+        ("validation", figure("validation")),
+        ("no credit", sealed.no_credit),
+        *(("finding", finding) for finding in sealed.findings),
+    ]
+
+
 def _judgement(client: Firetrial, run_id: str) -> Judgement | None:
     try:
         return client.get_judgement(run_id=run_id)
     except FiretrialError as error:
-        if error.reason == Reason.NOT_FOUND:
+        # Why it could not be judged is told as the run's reason.
+        if error.reason in {Reason.NOT_FOUND, Reason.PRECONDITION}:
             return None
         raise
 

@@ -201,7 +201,7 @@ def _told(item: AnalysedRun) -> list[str]:
     reason = f": {escaped(run.reason, 600)}" if run.reason else ""
     end = f"Run {escaped(run.run_id, 120)}, {OUTCOMES[run.outcome]}{reason}."
     line = f"{end} {measured(run.measure)} {text.points(run.score(SCORE))}. {escaped(usage(run.usage))}."
-    if not item.judgement or item.judgement.sealed:
+    if not item.judgement or item.run.measure != F1:
         return [head, line]
     why = item.attribution
     kinds = {false.claim_id: escaped(named(false.kind)) for false in why.false_positives} if why else {}

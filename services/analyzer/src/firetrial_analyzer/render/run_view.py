@@ -41,7 +41,7 @@ def run_view(item: AnalysedRun, notes: str = "", linked: _Linked = lambda _: Fal
     parts: list[Child] = [_facts(item, notes)]
     if item.attribution and (failure := item.attribution.failure):
         parts.append(_failure(failure, linked))
-    if item.judgement and not item.judgement.sealed:
+    if item.judgement and item.run.measure == F1:
         why = item.attribution or Attribution(item.run.run_id)
         falses = {found.claim_id: found for found in why.false_positives}
         missed = {found.claim_id: found for found in why.missed}
