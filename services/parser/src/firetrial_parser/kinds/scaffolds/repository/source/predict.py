@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a program that is run by its path, not a module of the package
 """Fit the model to data/train.csv and write a guess for each line of data/inputs.csv to guesses.csv.
 
 It runs what an agent changed, so it sees no label that counts and writes no result.

@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a program that is run by its path, not a module of the package
 """Compare guesses.csv with data/labels.csv and write the mean absolute error to results.json.
 
 It runs in a sandbox that nothing of an agent has been in, and takes the guesses as data of a stranger.

@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 - a program that is run by its path, not a module of the package
 """Averages over neighbours: `python3 neighbours.py POINTS.csv K NOISE` prints the error on the test rows."""
 
 import csv
@@ -16,7 +15,7 @@ def points(path: str, part: str) -> Points:
 
 
 def noisy(train: Points, noise: float, seed: int = 1) -> Points:
-    generator = random.Random(seed)  # noqa: S311 - noise, no secret
+    generator = random.Random(seed)
     return [(x, y + generator.gauss(0, noise)) for x, y in train]
 
 
