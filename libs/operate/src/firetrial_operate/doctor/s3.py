@@ -18,7 +18,7 @@ from firetrial_operate.doctor import certificates
 from firetrial_operate.doctor.checks import BrokenError
 from firetrial_operate.doctor.installation import Who
 
-_PATIENCE_S = 3.0
+_PATIENCE_S = 5.0
 _EMPTY = hashlib.sha256(b"").hexdigest()
 _CODE = re.compile(rb"<Code>(\w{1,64})</Code>")
 _UPLOAD = re.compile(rb"<UploadId>([^<]{1,512})</UploadId>")
