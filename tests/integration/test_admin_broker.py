@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -147,6 +148,26 @@ async def test_a_full_stream_of_letters_drops_the_oldest(broker: str, ask: Admin
         await asyncio.sleep(0.3)
         assert [one["subject"][-2:] for one in await ask("dead", "list")] == ["k3", "k4"]
         await bus._js.update_stream(config, max_bytes=64 * 1024 * 1024)
+
+
+async def test_a_letter_that_puts_a_fact_into_anothers_mouth_is_not_sent(broker: str, ask: Admin) -> None:
+    fact, made_up = f"thing_{secrets.token_hex(4)}", events.subject("judge", "run_judged", "r-1")
+    async with failing(broker, fact, events.subject("tests", fact)) as (bus, given):
+        await bus.publish(message(fact, 1, b"true", ""))
+        await until(lambda: bool(given))
+        await asyncio.sleep(0.2)
+        (real,) = await ask("dead", "list", "--consumer", fact)
+        letter = await bus._js.get_msg(DEAD, real["place"])
+        assert letter.headers is not None
+        assert letter.data is not None
+        head = json.loads(letter.headers["ft-dead-letter"]) | {"subject": made_up}
+        headers = {**letter.headers, "ft-dead-letter": json.dumps(head), "Nats-Msg-Id": secrets.token_hex(8)}
+        forged = (await bus._js.publish(f"ft.dead.{fact}", letter.data, headers=headers)).seq
+        with pytest.raises(FiretrialError, match="could have made it up"):
+            await ask("dead", "requeue", str(forged), "--yes")
+        assert [one["done"] for one in await ask("dead", "requeue", str(real["place"]), "--yes")] == [True]
+        sent = await ask("dead", "requeue", str(forged), "--yes", "--unverified")
+        assert [one["subject"] for one in sent] == [made_up]
 
 
 async def test_what_is_no_letter_hides_none(broker: str, ask: Admin) -> None:

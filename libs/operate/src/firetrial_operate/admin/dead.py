@@ -20,7 +20,7 @@ from nats.js import JetStreamContext
 
 from firetrial_kit.dead import DEAD, LINEAGE, Letter, read
 from firetrial_kit.errors import Fault, FiretrialError, Reason
-from firetrial_kit.events import token
+from firetrial_kit.events import EVENTS, WORK, token
 from firetrial_kit.ids import digest
 from firetrial_kit.jetstream import found, reach
 from firetrial_kit.state import State
@@ -66,12 +66,13 @@ class DeadLetters:
         )
         return Kept(place, letter, await self._count(_key(letter)))
 
-    async def requeue(self, place: int, *, again: bool = False) -> bool:
+    async def requeue(self, place: int, *, again: bool = False, unverified: bool = False) -> bool:
         """Send the message again where it was; False, and nothing done, where that was done before.
 
         The mark is made first and says whether the message was stored, so that a crash in between is made
         good by the next call; for two minutes the broker drops what that would double. Raises NOT_FOUND, and
-        PRECONDITION for a message that was too large to be kept whole.
+        PRECONDITION for a message that was too large to be kept whole, and for a fact that its stream does
+        not hold as the letter has it, unless `unverified`.
         """
         kept = await self.get(place)
         if not kept.letter.whole:
@@ -81,6 +82,8 @@ class DeadLetters:
                 "be sent again; drop it",
             )
         _check_headers(kept)
+        if not unverified:
+            await self._check_origin(kept)
         key = _key(kept.letter)
         await _made(self._state, key)
         entry = await self._state.get(key)
@@ -107,6 +110,25 @@ class DeadLetters:
         """Remove a letter. Raises NOT_FOUND."""
         await self.get(place)
         await reach(DEAD, self._js.delete_msg(DEAD, place))
+
+    async def _check_origin(self, kept: Kept) -> None:
+        """Who may write letters could put a fact into another's mouth: the stream says what was told.
+
+        Work is gone from its stream once it is given up, and only who may ask for it gains by a false one.
+        """
+        letter = kept.letter
+        if letter.stream == WORK and letter.subject.startswith("ft.work."):
+            return
+        if letter.stream == EVENTS:
+            original = await found(EVENTS, self._js.get_msg(EVENTS, letter.sequence))
+            if original and (original.subject, original.data or b"") == (letter.subject, letter.data):
+                return
+        raise FiretrialError(
+            Reason.PRECONDITION,
+            f"dead letter {kept.place} cannot be sent again: {letter.stream or 'no stream'} does not hold it "
+            f"at {letter.sequence} (any more), and who may write letters could have made it up; if you know "
+            "better, --unverified",
+        )
 
     async def _count(self, key: str) -> int:
         entry = await self._state.get(key)

@@ -89,11 +89,13 @@ def show(place: int, as_json: bool) -> None:
 @dead.command()
 @_PLACES
 @click.option("--again", is_flag=True, help="Also those that were sent again before.")
+@click.option("--unverified", is_flag=True, help="Also facts that their stream does not hold (any more).")
 @printing.destructive
-def requeue(places: Sequence[int], again: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+def requeue(places: Sequence[int], yes: bool, dry_run: bool, as_json: bool, **ways: bool) -> None:
     """Send messages again where they were sent first, each once.
 
-    Every consumer of the subject gets it; those that are done with it know that.
+    Every consumer of the subject gets it; those that are done with it know that. A fact must be in its stream
+    as the letter has it: a service that was broken into could write letters, too.
     """
 
     async def send() -> list[dict[str, Any]]:
@@ -101,9 +103,9 @@ def requeue(places: Sequence[int], again: bool, yes: bool, dry_run: bool, as_jso
             letters = await _letters(access)
             kept = [await letters.get(place) for place in places]
             if dry_run:
-                return [_sent(one, None if again or not one.requeued else False) for one in kept]
+                return [_sent(one, None if ways["again"] or not one.requeued else False) for one in kept]
             printing.confirm(f"Send {len(kept)} messages again?", sure=yes)
-            return [_sent(one, await letters.requeue(one.place, again=again)) for one in kept]
+            return [_sent(one, await letters.requeue(one.place, **ways)) for one in kept]
 
     _show(printing.run(send()), {True: "sent", False: "was sent before", None: "would be sent"}, as_json)
 
