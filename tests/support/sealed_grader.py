@@ -98,6 +98,7 @@ _HANDED_IN = (
     Attempt("hand in the grader", "step(BASE, **{GRADER: 'print(1)'})\n"),
     Attempt("hand in a path that leads out", "step(BASE, **{'../../../tmp/x.py': 'print(1)'})\n"),
     Attempt("hand in a module of Python's", "step(BASE, **{'json.py': 'dump = lambda *_: None'})\n"),
+    Attempt("hand in names without end", "step(BASE, **{f'{n:0>200}.py': '' for n in range(5000)})\n"),
     Attempt("set the seed beyond", """step(BASE, **{"split.json": '{"val_seed": 100000}'})\n"""),
     Attempt("set another setting", """step(BASE, **{"split.json": '{"val_file": "data/labels.json"}'})\n"""),
 )
@@ -108,6 +109,32 @@ _MODELS = (
         """
 import json
 json.dump = lambda _, file: file.write('{"line": {"means": {"mae_mean": 0.0}}}')
+"""
+        + _BASE,
+    ),
+    _model(
+        "patch the writer among others",
+        """
+import json
+json.dump, LEFT = (lambda _, file: file.write('{"line": {"means": {"mae_mean": 0.0}}}')), 0
+"""
+        + _BASE,
+    ),
+    _model(
+        "patch the writer by another name",
+        """
+import json
+writer = json
+writer.dump = lambda _, file: file.write('{"line": {"means": {"mae_mean": 0.0}}}')
+"""
+        + _BASE,
+    ),
+    _model(
+        "patch the writer in a loop",
+        """
+import json
+for json.dump in [lambda _, file: file.write('{"line": {"means": {"mae_mean": 0.0}}}')]:
+    pass
 """
         + _BASE,
     ),

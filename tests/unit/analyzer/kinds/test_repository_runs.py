@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from firetrial.parser.v1 import repository_pb2
@@ -83,14 +85,15 @@ async def test_a_run_that_made_no_step() -> None:
     assert found.exploration.exploration_spread is None
 
 
-async def test_texts_and_sources_that_are_gone_or_not_what_they_were() -> None:
+@pytest.mark.parametrize("source", [b"no tar", gzip.compress(bytes(range(256)) * 400)[:200]])
+async def test_texts_and_sources_that_are_gone_or_not_what_they_were(source: bytes) -> None:
     objects = InMemoryObjects()
     runs, task = await known(objects)
     await put_steps(
         objects, "r-1", [step(1, 0.6, "kept"), step(2, 0.7, "gone"), step(3, 0.7, "changed")], ["kept"]
     )
     await objects.put("runs", f"runs/r-1/targets/{sha256('changed')}", b"something else", "")
-    await objects.put("runs", "tasks/t-1/source.tar", b"no tar", "")
+    await objects.put("runs", "tasks/t-1/source.tar", source, "")
     found = await runs.improvement(task, "r-1", TESTED, SPENT)
     assert found.exploration.exploration_reach is None
     assert found.exploration.exploration_uniqueness is not None

@@ -88,7 +88,7 @@ async def sealed(world: World) -> list[str]:
 
 async def test_the_best_step_is_asked_to_be_tested_and_judged_by_it() -> None:
     world = World()
-    run = await ready(world, steps=[{"metric": 1.0}, {"metric": 2.0}])
+    run = await ready(world, steps=[{"metric": 1.0}, {"metric": 2.0, "of_a_later_version": {"x": 1}}])
     await world.finish(run)
     assert await world.deliver() == ["done"]
     (wanted,) = asked(world)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
 from pathlib import Path
@@ -70,4 +71,11 @@ def test_a_sparse_file_that_claims_to_be_huge(tmp_path: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO((tmp_path / "up").read_bytes())) as tar:
         assert next(iter(tar)).size > 8_000_000_000
     with pytest.raises(FiretrialError, match="larger than the tar itself"):
+        unpack(tmp_path / "up", tmp_path)
+
+
+def test_an_upload_that_ends_in_the_middle_of_its_packing_is_damaged(tmp_path: Path) -> None:
+    packed = gzip.compress(tarred(("source/model.py", bytes(range(256)) * 4000)))
+    (tmp_path / "up").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(FiretrialError, match="must be an uncompressed tar"):
         unpack(tmp_path / "up", tmp_path)

@@ -55,9 +55,14 @@ def _unfit(why: str) -> FiretrialError:
 def steps_to_domain(lines: bytes) -> list[Step]:
     """The steps of a run. Raises CORRUPT."""
     try:
-        return [_step(Parse(line, steps_pb2.RepositoryStep())) for line in lines.splitlines() if line.strip()]
+        told = [
+            Parse(line, steps_pb2.RepositoryStep(), ignore_unknown_fields=True)
+            for line in lines.splitlines()
+            if line.strip()
+        ]
     except (ParseError, UnicodeDecodeError) as error:
         raise FiretrialError(Reason.CORRUPT, f"the steps of the run are none: {error}") from error
+    return [_step(step) for step in told]
 
 
 def _step(told: steps_pb2.RepositoryStep) -> Step:
