@@ -224,6 +224,14 @@ def _broker_down(*_: object) -> dict[str, str]:
     return {"FIRETRIAL_NATS_URL": f"tls://localhost:{servers.free_port()}"}
 
 
+def _foreign_broker(_: Installation, folder: Path) -> dict[str, str]:
+    return {"FIRETRIAL_NATS_TLS_CA": str(pki.authority(folder).cert)}
+
+
+def _no_address(*_: object) -> dict[str, str]:
+    return {"FIRETRIAL_NATS_URL": "tls://localhost:many"}
+
+
 def _wrong_password(well: Installation, _: Path) -> dict[str, str]:
     return well.user("runner", NATS_PASSWORD="guessed-password")
 
@@ -294,6 +302,8 @@ def _half_an_installation(*_: object) -> dict[str, str]:
 
 SET_UPS: list[tuple[Break, set[str], str]] = [
     (_broker_down, {"broker"}, "no broker answers at localhost"),
+    (_foreign_broker, {"broker"}, "is not trusted"),
+    (_no_address, {"broker"}, "is no address"),
     (_wrong_password, {"broker.login.runner"}, "does not let in 'runner'"),
     (_without_jetstream, {"broker.jetstream"}, "may not ask $JS.API.INFO"),
     (_judge_of_the_broker, {"broker.rights.runner"}, "ft.evt.judge.v1."),

@@ -11,7 +11,7 @@ import pytest
 from firetrial_kit.attendance import Attendant
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.figures import WorkFigures
-from firetrial_operate.doctor import installation, rights
+from firetrial_operate.doctor import installation, machine, rights
 from firetrial_operate.doctor.checks import BrokenError
 from firetrial_operate.doctor.fleet import taken
 from firetrial_operate.doctor.installation import SERVICES, find
@@ -80,3 +80,16 @@ def test_endpoints_are_one_for_all_or_one_each() -> None:
 def test_two_services_with_one_key_are_told() -> None:
     alike = {f"FIRETRIAL_{name}_S3_ACCESS_KEY": "one" for name in ("RUNNER", "JUDGE")}
     assert installation.shared(find({**HERE, **alike}).who) == ["runner and judge have one s3_access_key"]
+
+
+async def test_secrets_that_others_can_read_are_told_and_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "nats-password"
+    file.write_text("a-password")
+    checks = machine.checks(find({**HERE, "FIRETRIAL_NATS_PASSWORD_FILE": str(file)}))
+    (check,) = [one for one in checks if one.name == "secrets"]
+    for mode, cure in ((0o644, True), (0o600, False)):
+        file.chmod(mode)
+        told = await check.look()
+        assert bool(told.cure) == cure
+        assert "a-password" not in told.detail
+        assert ("FIRETRIAL_NATS_PASSWORD_FILE" in told.detail) == cure

@@ -72,8 +72,12 @@ def _plain(url: str) -> str:
 
 async def _server(url: str, who: Who) -> Told:
     """What one server says of itself before anybody is let in."""
-    parts, took = urlsplit(url if "//" in url else f"nats://{url}"), stopwatch()
-    host, port = parts.hostname or "localhost", parts.port or _PORT
+    took = stopwatch()
+    try:
+        parts = urlsplit(url if "//" in url else f"nats://{url}")
+        host, port = parts.hostname or "localhost", parts.port or _PORT
+    except ValueError as error:
+        raise BrokenError(f"{_plain(url)} is no address: {error}", "mend FIRETRIAL_NATS_URL") from None
     try:
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_connection(host, port)

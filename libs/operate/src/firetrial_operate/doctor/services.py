@@ -75,7 +75,7 @@ async def _health(channel: grpc.aio.Channel, name: str, address: str) -> int:
             asked, timeout=_DEADLINE_S, metadata=_of(name)
         )
     except grpc.aio.AioRpcError as error:
-        if error.code() is grpc.StatusCode.NOT_FOUND:
+        if error.code() in (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED):
             raise BrokenError(f"what answers at {address} is not the {name}", "mend its address") from None
         raise BrokenError(f"no answer at {address}: {error.code().name}", _START) from None
     return int(answer.status)
