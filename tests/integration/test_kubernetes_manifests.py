@@ -132,6 +132,21 @@ def test_the_endpoint_finds_every_service_by_the_name_in_its_certificate(rendere
     assert found == {"parser", "runner", "judge", "analyzer"}
 
 
+def test_services_are_told_what_compose_tells_them_of_the_same_images(rendered: Rendered) -> None:
+    """But for what an operator sets, which is empty there: models, above all."""
+    services = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())["services"]
+    made = rendered["demo"]
+    told = {one.name: made.environment(one, one.containers[0]) for one in made.pods if one.serves}
+    for name in ("parser", "judge", "analyzer"):
+        wanted = {key: value for key, value in services[name]["environment"].items() if "${" not in value}
+        plain = {"FIRETRIAL_NATS_URL": "tls://nats:4222", "FIRETRIAL_LOG_LEVEL": "info"}
+        assert told[name] == wanted | plain
+    example = (DEPLOY / "compose" / ".env.example").read_text()
+    pinned = set(re.findall(r"^#[A-Z]+_IMAGE=(.+)$", example, re.MULTILINE))
+    images = {container["image"] for pods in made.pods for container in pods.containers}
+    assert {image for image in images if not image.startswith("firetrial-")} <= pinned
+
+
 def test_users_of_the_broker_are_those_that_it_knows(rendered: Rendered) -> None:
     known = set(re.findall(r"user: (\w+), password", (DEPLOY / "nats" / "nats.conf").read_text()))
     variables = (v for pods in rendered["demo"].pods for c in pods.containers for v in c.get("env", []))
