@@ -88,13 +88,13 @@ class Sealing:
         elif chosen is None:
             made = judgement_of(run, id_, result(scale, steps, None), self.clock.now())
             await self.judging.keep(run, slip, made)
-        elif known is None or not known.over:
+        else:
             if known is None:
                 laying = LayingOut(self.archive, self.objects)
                 targets = await laying.targets(run.id, task.repository, chosen.files)
                 refs = await laying.put(id_, task.repository, test, targets)
                 known = await self._record(SealedRun(run.id, id_, _hex(run), _hex(slip), *refs))
-            if known.over:  # another process was faster, and what it had laid out was put there again
+            if known.over:  # perhaps by another process, that was faster: what it removed was put there again
                 await self._forget(known)
             else:
                 await self._ask(known, run, task.repository, test)
@@ -165,18 +165,12 @@ class Sealing:
         spec: repository_pb2.RepositorySpec,
         test: repository_pb2.SealedTest,
     ) -> None:
-        limits = plan_pb2.Limits()
-        limits.CopyFrom(run.limits)
-        time = test.time if test.HasField("time") else spec.step_time
-        limits.wall_time.FromSeconds(_TEST_S)
-        if time.ToNanoseconds() > 0:
-            limits.wall_time.CopyFrom(time)
         wanted = events_pb2.TestRequested(
             run_id=run.id,
             files=ref_to_wire(known.files),
             command=test.command,
             results_file=test.results_file,
-            limits=limits,
+            limits=_limits(run, spec, test),
             environment=spec.environment,
             attempt=known.attempt,
             score_command=test.score_command,
@@ -195,6 +189,19 @@ class Sealing:
         for ref in known.refs:
             await self.objects.delete(ref.uri)
         await self.records.change(known.run_id, lambda record: replace(record, over=True))
+
+
+def _limits(
+    run: run_pb2.Run, spec: repository_pb2.RepositorySpec, test: repository_pb2.SealedTest
+) -> plan_pb2.Limits:
+    """The run's, but for the time."""
+    limits = plan_pb2.Limits()
+    limits.CopyFrom(run.limits)
+    time = test.time if test.HasField("time") else spec.step_time
+    limits.wall_time.FromSeconds(_TEST_S)
+    if time.ToNanoseconds() > 0:
+        limits.wall_time.CopyFrom(time)
+    return limits
 
 
 def _parts(test: repository_pb2.SealedTest) -> list[object]:

@@ -144,22 +144,8 @@ def define(told: Told, here: Here) -> Definition:
     sealed = tuple(file for file in lines["test"].placed if file not in placed)
     missing = list(_missing(told, (*placed, *sealed), here))
     complete = here.repository is not None and not missing and bool(lines["val"].command)
-    metric = _metric(told)
-    repository = Repository(
-        origin=config["repo_dir"].rpartition("/")[2],
-        commit=config["pinned_commit"],
-        targets=tuple(config["target_files"]),
-        protected=(),
-        validation=Measuring(lines["val"].command),
-        metric=metric,
-        baseline_validation=_baseline(told.validation, metric),
-        baseline_test=_baseline(told.test, metric),
-        split=_split(told),
-        max_steps=facts()["max_steps"],
-        environment=config["conda_env"],
-        recipe=told.environment,
-        test=_test(lines["test"]) if complete and sealed else None,
-    )
+    test = _test(lines["test"]) if complete and sealed else None
+    repository = _repository(told, Measuring(lines["val"].command), test)
     prompt = f"{told.prompt['system']}\n{told.prompt['task_description']}"
     return Definition(
         name=told.name,
@@ -177,6 +163,25 @@ def define(told: Told, here: Here) -> Definition:
             *_command_lacks(lines, sealed),
             *_open(told, repository),
         ),
+    )
+
+
+def _repository(told: Told, validation: Measuring, test: SealedTest | None) -> Repository:
+    config, metric = told.config, _metric(told)
+    return Repository(
+        origin=config["repo_dir"].rpartition("/")[2],
+        commit=config["pinned_commit"],
+        targets=tuple(config["target_files"]),
+        protected=(),
+        validation=validation,
+        metric=metric,
+        baseline_validation=_baseline(told.validation, metric),
+        baseline_test=_baseline(told.test, metric),
+        split=_split(told),
+        max_steps=facts()["max_steps"],
+        environment=config["conda_env"],
+        recipe=told.environment,
+        test=test,
     )
 
 

@@ -101,11 +101,7 @@ async def prepare(repository: Repository, workspace: Workspace, fetch: Fetch) ->
     def lay(go_on: Check) -> Pinned:
         for folder in (source, workspace.files / REPO):
             archive.unpack(tar, folder, archive.DATA, go_on)
-        provided = workspace.folder / "provided"
-        provided.mkdir(mode=0o755)
-        for name in _PROGRAMS:
-            program = resources.files("firetrial_runner.provided").joinpath(name)
-            (provided / name).write_bytes(program.read_bytes())
+        _provide(workspace.folder / "provided")
         return Pinned.of(source, repository, go_on)
 
     pinned = await in_thread(lay)
@@ -119,6 +115,13 @@ async def prepare(repository: Repository, workspace: Workspace, fetch: Fetch) ->
     }
     given = frozenset(f"{REPO}/{name}" for name in pinned.hashes)
     return replace(workspace, env=env, given=given, pinned=pinned)
+
+
+def _provide(folder: Path) -> None:
+    folder.mkdir(mode=0o755)
+    for name in _PROGRAMS:
+        program = resources.files("firetrial_runner.provided").joinpath(name)
+        (folder / name).write_bytes(program.read_bytes())
 
 
 @asynccontextmanager

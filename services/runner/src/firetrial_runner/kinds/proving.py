@@ -21,7 +21,7 @@ from firetrial_runner.archive import open_regular
 from firetrial_runner.gpus.device import NOTHING, Demand, Gpu
 from firetrial_runner.kinds.repository import MAX_RESULTS
 from firetrial_runner.metrics import SandboxMetrics
-from firetrial_runner.sandbox.port import Exit, Limits, Sandbox, SandboxSpec, Termination
+from firetrial_runner.sandbox.port import Exit, Limits, Process, Sandbox, SandboxSpec, Termination
 from firetrial_runner.stoppable import in_thread
 
 MAX_OUTPUT = 64 * 1024 * 1024
@@ -135,12 +135,7 @@ async def _run(place: Place, key: str, folder: Path, stage: Stage, tail: deque[b
     async with aclosing(process):
         try:
             async with asyncio.timeout(place.limits.wall_s + _GRACE_S):
-                size = 0
-                async for chunk in process.output():
-                    tail.append(chunk.data)
-                    size += len(chunk.data)
-                    while size - len(tail[0]) > KEPT:
-                        size -= len(tail.popleft())
+                await _follow(process, tail)
                 end = await process.wait()
         except TimeoutError:
             raise LostError("the sandbox did not end in time") from None
@@ -148,6 +143,16 @@ async def _run(place: Place, key: str, folder: Path, stage: Stage, tail: deque[b
     if end.termination in {Termination.LOST, Termination.CANCELLED}:
         raise LostError(end.detail or "the sandbox was lost")
     return end
+
+
+async def _follow(process: Process, tail: deque[bytes]) -> None:
+    """Keep the end of what it writes, behind what was written before."""
+    size = sum(map(len, tail))
+    async for chunk in process.output():
+        tail.append(chunk.data)
+        size += len(chunk.data)
+        while size - len(tail[0]) > KEPT:
+            size -= len(tail.popleft())
 
 
 def _end_of(tail: deque[bytes]) -> bytes:
