@@ -69,6 +69,20 @@ def test_what_is_missing_is_named(root: Path, gone: str, said: str) -> None:
     assert said in only(root).lacks
 
 
+@pytest.mark.parametrize("path", [f"{OWN}/train.py", f"{OWN}/unseen.csv"])
+def test_no_file_of_this_machine_is_taken_along_by_a_link(root: Path, path: str) -> None:
+    (root / path).unlink()
+    (root / path).symlink_to("/etc/passwd")
+    assert f"its evaluation script is not here: {path}" in only(root).lacks
+    assert not only(root).complete
+
+
+def test_a_repository_behind_a_link_is_none(root: Path) -> None:
+    (root / "workspace").rename(root / "elsewhere")
+    (root / "workspace").symlink_to(root / "elsewhere")
+    assert any("its repository is not here" in line for line in only(root).lacks)
+
+
 def test_a_repository_at_another_commit(root: Path) -> None:
     (root / "workspace/loop/.git/refs/heads/main").write_text("f" * 40)
     assert any("and not at" in line for line in only(root).lacks)

@@ -15,7 +15,16 @@ from typing import Any
 
 from firetrial_kit import documents
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check, invalid
-from firetrial_parser.fml.task import ENVIRONMENTS, SPLIT, Definition, Here, Told, define, form_faults
+from firetrial_parser.fml.task import (
+    ENVIRONMENTS,
+    SPLIT,
+    Definition,
+    Here,
+    Told,
+    behind_a_link,
+    define,
+    form_faults,
+)
 
 TASKS, CONFIGS = "ml_tasks", "configs/tasks"
 MAX_FILE = 1024 * 1024
@@ -38,7 +47,7 @@ def read_fml(root: Path) -> list[Definition]:
         raise invalid("the import", [Fault("PATH", str(root), cure)])
     found = [*reader.faults, *(fault for task in told for fault in form_faults(task))]
     check("the import", found)
-    return [define(task, Here(root, _checked_out(root / task.config["repo_dir"]))) for task in told]
+    return [define(task, Here(root, _checked_out(root, task.config["repo_dir"]))) for task in told]
 
 
 class _Reader:
@@ -109,8 +118,7 @@ class _Reader:
 
     def _bytes(self, at: str) -> bytes | None:
         path = self._root / at
-        parts = [path, *path.parents]
-        if any(part.is_symlink() for part in parts[: parts.index(self._root)]):
+        if behind_a_link(self._root, at):
             self.faults.append(Fault(at, "a link", "must be a file of the benchmark itself"))
             return None
         if not path.is_file():
@@ -124,9 +132,10 @@ class _Reader:
         return path.read_bytes()
 
 
-def _checked_out(repository: Path) -> str | None:
+def _checked_out(root: Path, folder: str) -> str | None:
     """The commit of a repository, "" where it cannot be told; None where there is no such folder."""
-    if not repository.is_dir() or repository.is_symlink():
+    repository = root / folder
+    if not repository.is_dir() or behind_a_link(root, folder):
         return None
     head = _line(repository / ".git" / "HEAD")
     if head.startswith("ref: refs/") and ".." not in head:

@@ -196,7 +196,14 @@ class Here:
     repository: str | None
 
     def has(self, path: str) -> bool:
-        return (self.root / path).is_file()
+        return (self.root / path).is_file() and not behind_a_link(self.root, path)
+
+
+def behind_a_link(root: Path, path: str) -> bool:
+    """Whether a path below `root` is a link or leads through one: it could be any file of this machine."""
+    whole = root / path
+    parts = [whole, *whole.parents]
+    return any(part.is_symlink() for part in parts[: parts.index(root)])
 
 
 def _metric(told: Told) -> Metric:
