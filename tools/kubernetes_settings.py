@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from kubernetes_objects import Manifests
+from kubernetes_objects import Manifests, Pods
 from pydantic import SecretStr
 
 from firetrial_analyzer.config import AnalyzerSettings
@@ -14,6 +14,7 @@ from firetrial_judge.config import JudgeSettings
 from firetrial_kit.settings import CommonSettings, Settings, SettingsError
 from firetrial_parser.config import ParserSettings
 from firetrial_runner.config import RunnerSettings
+from firetrial_runner.gateway.settings import GatewaySettings
 
 _OWN: Mapping[str, type[Settings]] = {
     "parser": ParserSettings,
@@ -39,7 +40,8 @@ def faults(made: Manifests) -> Iterator[str]:
             for name in sorted(told.keys() - _known(kinds, service)):
                 if not name.startswith(_FOREIGN):
                     yield f"{where}: {name} is no setting of {service}"
-            for problem in _refused(told, made.shown(one, container), kinds, service):
+            shown = made.shown(one, container)
+            for problem in (*_refused(told, shown, kinds, service), *_gateway(told, shown, one, made)):
                 yield f"{where}: {problem}"
 
 
@@ -69,3 +71,25 @@ def _refused(
                 kind.from_env(here, service)
             except SettingsError as error:
                 yield from error.problems
+
+
+def _gateway(told: Mapping[str, str], shown: frozenset[str], one: Pods, made: Manifests) -> Iterator[str]:
+    """What the model gateway says of its file, and the keys that this names."""
+    path = Path(told.get("FIRETRIAL_RUNNER_GATEWAY", ""))
+    maps = made.named("ConfigMap", one.namespace)
+    names = [volume["configMap"]["name"] for volume in one.spec["volumes"] if "configMap" in volume]
+    texts = [
+        maps[name]["data"][path.name] for name in names if path.name in maps.get(name, {}).get("data", {})
+    ]
+    for text in texts:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / path.name
+            file.write_text(text)
+            try:
+                upstreams = GatewaySettings.load(file).upstreams
+            except SettingsError as error:
+                yield from error.problems
+                continue
+        for name, upstream in upstreams.items():
+            if upstream.key_file and str(upstream.key_file) not in shown:
+                yield f"upstreams.{name}: key_file {upstream.key_file} is not shown"

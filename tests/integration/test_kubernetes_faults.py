@@ -64,6 +64,7 @@ def variable(name: str, value: str) -> dict[str, str]:
 
 DOCKER = {"name": "s", "hostPath": {"path": "/var/run/docker.sock"}}
 ADDED = {"drop": ["ALL"], "add": ["SYS_ADMIN"]}
+KEYED = '[upstreams.a]\nurl = "https://a/v1"\ndialect = "openai"\nkey_file = "/k"\nmodels = ["*"]'
 WRONG = {
     # ---- pods ----
     "no limit": Wrong(JUDGE, f"{OWN} resources limits memory", GONE, f"{JUDGE} service: no limits of memory"),
@@ -168,6 +169,12 @@ WRONG = {
     ),
     "no certificate": Wrong(
         "ConfigMap firetrial/answering", "data FIRETRIAL_TLS_CERT", GONE, "FIRETRIAL_TLS_KEY go"
+    ),
+    "a gateway": Wrong(
+        "ConfigMap firetrial-runners/gateway", "data gateway.toml", "[upstreams.a]", "upstreams.a.url"
+    ),
+    "a gateway's key": Wrong(
+        "ConfigMap firetrial-runners/gateway", "data gateway.toml", KEYED, "/k is not shown"
     ),
     # ---- runners ----
     "a short grace": Wrong(WORKER, f"{POD} terminationGracePeriodSeconds", 60, "it has drained (22205 s)"),
