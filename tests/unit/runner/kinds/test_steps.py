@@ -24,6 +24,7 @@ from firetrial_runner.kinds.steps import Keeping, Made, Steps
 from firetrial_runner.kinds.validation import Validator
 from firetrial_runner.run import Outcome, Run, RunState
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
+from firetrial_runner.trajectory import lines_of
 from support import repositories
 from support.repositories import BEST, BETTER
 from unit.runner.world import World
@@ -34,6 +35,7 @@ class Lab:
 
     def __init__(self, folder: Path) -> None:
         self.lose = self.validations = 0
+        self.takes_s = 0.01
         self.answers: list[tuple[int, dict[str, Any]]] = []
         programs = {"agent": self._agent, "python3": self._validate}
         self.world = World(folder, sandbox=FakeSandbox(programs))
@@ -49,15 +51,15 @@ class Lab:
             self.lose -= 1
             inside.vanish()
         text = (inside.workspace / "model.py").read_text()
-        await inside.sleep(0.01)
+        await inside.sleep(self.takes_s)
         found = {"line": {"means": {"mae_mean": 1.0 if text == BETTER else 0.0}}}
         (inside.workspace / "results.json").write_text(json.dumps(found))
         return 0
 
-    async def hand_in(self, inside: Inside, text: str, **headers: str) -> int:
+    async def hand_in(self, inside: Inside, text: str, timeout: float = 30, **headers: str) -> int:
         told = {"authorization": f"Bearer {inside.env['FIRETRIAL_STEP_TOKEN']}", **headers}
         body = {"idea": "x", "files": {"model.py": text}}
-        async with httpx.AsyncClient(timeout=30) as client:
+        async with httpx.AsyncClient(timeout=timeout) as client:
             answer = await client.post(inside.env["FIRETRIAL_STEP_URL"], json=body, headers=told)
         self.answers.append((answer.status_code, answer.json()))
         return answer.status_code
@@ -227,3 +229,17 @@ async def test_a_step_that_is_being_kept_when_the_run_ends_is_kept_whole(tmp_pat
         await taking
     assert stored == ["text", "steps", "step 1"]
     assert steps.summary().startswith("1 steps")
+
+
+async def test_a_step_under_way_when_the_agent_ends_does_not_count_and_is_told(lab: Lab) -> None:
+    async def steps(inside: Inside) -> None:
+        lab.takes_s = 1.0
+        with pytest.raises(httpx.ReadTimeout):
+            await lab.hand_in(inside, BETTER, timeout=0.2)
+
+    lab.steps = steps
+    run = await lab.conduct()
+    assert (lab.validations, run.outcome) == (1, Outcome.AGENT_FAILED)
+    assert f"runs/runs/{run.id}/steps.jsonl" not in lab.world.objects.held
+    lines = lines_of(await lab.world.objects.get(f"runs/runs/{run.id}/trajectory/0000000001.jsonl.gz"))
+    assert b"step 1 was under way when the run ended" in lines
