@@ -381,22 +381,32 @@ def _serving(server: socketserver.TCPServer) -> Iterator[int]:
         server.server_close()
 
 
-def test_a_stream_that_was_changed_is_named(well: Installation) -> None:
-    found = asyncio.run(_with_another_age(well, 108_000.0))
-    assert broken(found) == {"broker.streams"}
-    assert "FT_DEAD: max_age is 108000.0" in found["broker.streams"]["detail"]
+@pytest.mark.parametrize(
+    ("change", "state", "said"),
+    [
+        ({"subjects": ["ft.dead.judge.>"]}, "fail", "FT_DEAD: subjects is ['ft.dead.judge.>']"),
+        ({"max_age": 108_000.0}, "warn", "FT_DEAD: max_age is 108000.0, should be 7776000.0"),
+    ],
+)
+def test_a_stream_that_was_changed_is_named(
+    well: Installation, change: dict[str, Any], state: str, said: str
+) -> None:
+    found = asyncio.run(_with_a_change(well, change))
+    assert broken(found) == ({"broker.streams"} if state == "fail" else set())
+    assert found["broker.streams"]["state"] == state
+    assert said in found["broker.streams"]["detail"]
 
 
-async def _with_another_age(well: Installation, age: float) -> Findings:
+async def _with_a_change(well: Installation, change: dict[str, Any]) -> Findings:
     client = await _operator(well)
     js = client.jetstream()
     config = (await js.stream_info("FT_DEAD")).config
-    kept = config.max_age
+    kept = {name: getattr(config, name) for name in change}
     try:
-        await js.update_stream(config.evolve(max_age=age))
+        await js.update_stream(config.evolve(**change))
         return await asyncio.to_thread(told, well.environ)
     finally:
-        await js.update_stream(config.evolve(max_age=kept))
+        await js.update_stream(config.evolve(**kept))
         await client.close()
 
 

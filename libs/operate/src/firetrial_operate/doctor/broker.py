@@ -29,6 +29,9 @@ _PORT = 4222
 _MISSING = 404
 _FULL, _FILLING = 0.95, 0.8
 _ROOM = "delete old experiments (firetrial admin retention), or give the broker more room (max_file_store)"
+_EDIT = "back up (firetrial admin backup), then nats stream edit"
+_REFUSED = ("retention", "storage", "subjects")
+"""What no operator sets otherwise: services would not start, or lose what they are told."""
 _MAKE = "make it: python -m firetrial_kit.streams make, as the operator"
 
 
@@ -172,7 +175,7 @@ def _room(account: dict[str, Any]) -> Told:
 
 
 async def _streams(sights: Sights, who: Who) -> Told:
-    """There, and as the code would make them; an operator's own changes are told."""
+    """There, and as the code would make them; limits that an operator set are a warning."""
     connection = sights.connections[who.name]
     buckets = SERVICES if who.is_operator else (who.name,)
     names = [str(config.name) for config in jetstream.streams()] + [f"KV_ft_{name}" for name in buckets]
@@ -182,7 +185,9 @@ async def _streams(sights: Sights, who: Who) -> Told:
         raise BrokenError(f"missing: {', '.join(missing)}", _MAKE)
     infos = {name: StreamInfo.from_response(answer) for name, answer in told.items()}
     drift = [f"{name}: {fault}" for name, info in infos.items() for fault in stream_drift(info)]
+    if any(fault.split(": ")[1].startswith(_REFUSED) for fault in drift):
+        raise BrokenError("; ".join(drift), _EDIT)
     if drift:
-        raise BrokenError("; ".join(drift), "back up (firetrial admin backup), then nats stream edit")
+        return Told("; ".join(drift), f"leave it if an operator meant it, else {_EDIT}")
     replicas = sorted({info.config.num_replicas or 1 for info in infos.values()})
     return Told(f"{len(infos)} there as they should be, {' and '.join(map(str, replicas))} times each")

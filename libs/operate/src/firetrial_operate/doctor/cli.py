@@ -53,17 +53,16 @@ def doctor(home: str | None, names: tuple[str, ...], only: tuple[str, ...], as_j
 
 async def look(environ: Mapping[str, str], names: tuple[str, ...], only: Sequence[str]) -> list[Finding]:
     """What all checks find, in their order."""
+    bad: list[Finding] = []
     try:
-        installation, bad = find(environ, names), None
+        installation = find(environ, names)
     except FiretrialError as error:
-        installation, bad = (
-            Installation(environ=environ),
-            Finding("settings", State.FAIL, error.message, _MEND),
-        )
+        installation = Installation(environ=environ)
+        bad = [Finding("settings", State.FAIL, error.message, _MEND)]
     async with AsyncExitStack() as stack:
         checks = _checks(Sights(installation, stack))
         here, others = await asyncio.gather(run(chosen(checks, only)), _contributed(checks, only))
-    found = [*([bad] if bad else _settings(installation)), *here, *others]
+    found = [*(bad or _settings(installation)), *here, *others]
     return [one for one in found if not only or any(is_below(one.name, each) for each in only)]
 
 
