@@ -252,7 +252,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("value", HOSTILE)
+@pytest.mark.parametrize("value", HOSTILE, ids=map(str, range(len(HOSTILE))))
 async def test_hostile_tokens_neither_get_in_nor_are_kept(place: Place, value: str) -> None:
     call = place.runs.GetRun(pb.GetRunRequest(id="r-1"), metadata=(("authorization", value),))
     assert await code(call) is grpc.StatusCode.UNAUTHENTICATED

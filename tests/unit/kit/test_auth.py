@@ -96,6 +96,7 @@ def reason(
         (OPERATE, ["GetRun", "SubmitAgent", "ListRuns"], []),
         (SERVICE, [], ["GetRun", "SubmitAgent", "ListRuns"]),
     ],
+    ids=["read", "submit", "operate", "service"],
 )
 def test_scopes_let_through_what_they_name(
     gate: Gate, token: str, may: list[str], may_not: list[str]
