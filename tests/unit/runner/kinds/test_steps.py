@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,7 +20,7 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.objects import DEFAULT_MAX_SIZE
 from firetrial_runner.kinds.pinned import Pinned
-from firetrial_runner.kinds.repository import MAX_STEPS, HandIn, Metric, Repository
+from firetrial_runner.kinds.repository import MAX_STEPS, MAX_TEXT, HandIn, Metric, Repository
 from firetrial_runner.kinds.steps import Keeping, Made, Steps
 from firetrial_runner.kinds.validation import Validator
 from firetrial_runner.run import Outcome, Run, RunState
@@ -199,6 +200,31 @@ async def test_a_thousand_steps_as_large_as_can_be_are_still_read_whole(lab: Lab
     assert len(data) * MAX_STEPS < DEFAULT_MAX_SIZE
 
 
+def alone(folder: Path, keeping: Keeping, *targets: str) -> Steps:
+    """Steps of a run whose validations are never begun."""
+    task = Repository(None, targets, (), ("x",), Metric("m", (), "r.json"))
+    place: Any = None
+    (folder / "source").mkdir()
+    validator = Validator(task, Pinned.of(folder / "source", task), place, nullcontext)
+    return Steps("r", validator, folder, keeping, tokens=lambda: None, offset=lambda: 0.0)
+
+
+async def test_texts_of_nothing_but_lines_take_little_memory(tmp_path: Path) -> None:
+    async def kept(*_: object) -> None:
+        """Gone."""
+
+    names = ("a", "b", "c", "d")
+    steps = alone(tmp_path, Keeping(kept, kept, kept, lambda *_: None), *names)
+    tracemalloc.start()
+    try:
+        answer = await steps.take(HandIn("x", {"no target": "", **dict.fromkeys(names, "\n" * (MAX_TEXT // 8))}))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (answer.made.state, answer.made.added) == ("void", MAX_TEXT // 2)
+    assert peak < 24 * 1024 * 1024
+
+
 async def test_a_step_that_is_being_kept_when_the_run_ends_is_kept_whole(tmp_path: Path) -> None:
     stored, storing, go_on = list[str](), asyncio.Event(), asyncio.Event()
 
@@ -214,12 +240,7 @@ async def test_a_step_that_is_being_kept_when_the_run_ends_is_kept_whole(tmp_pat
         stored.append(told.partition(":")[0])
 
     keeping = Keeping(text, all_steps, tell, lambda *_: None)
-    task = Repository(None, ("m.py",), (), ("x",), Metric("m", (), "r.json"))
-    place: Any = None
-    (tmp_path / "source").mkdir()
-    pinned = Pinned.of(tmp_path / "source", task)
-    validator = Validator(task, pinned, place, nullcontext)
-    steps = Steps("r", validator, tmp_path, keeping, tokens=lambda: None, offset=lambda: 0.0)
+    steps = alone(tmp_path, keeping, "m.py")
     taking = asyncio.create_task(steps.take(HandIn("x", {"m.py": "def broken(:"})))
     await storing.wait()
     taking.cancel()

@@ -86,7 +86,8 @@ class StepDoor:
         try:
             self._admit(token(request.headers))
             self._calls.add(task)
-            handed = read(load(await in_hand.read(request.receive)))
+            body = await in_hand.read(request.receive)
+            handed = await asyncio.to_thread(lambda: read(load(body)))
             return JSONResponse((await self._take(handed)).told())
         except Refusal as refusal:
             return _refused(Refused(413 if refusal.kind is Kind.SIZE else 400, refusal.message))

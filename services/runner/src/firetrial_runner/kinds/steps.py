@@ -99,7 +99,8 @@ class Keeping:
 class _Trial:
     """A step as it is tried. `grave` findings make it void; `begun` is when it was handed in.
 
-    `unread` says why it was not let near the grader, where that is no finding.
+    `unread` says why it was not let near the grader, where that is no finding; `changed` are the lines that
+    came and that went since the step before.
     """
 
     number: int
@@ -110,6 +111,7 @@ class _Trial:
     light: list[str]
     validated: Validated | None = None
     unread: str = ""
+    changed: tuple[int, int] = (0, 0)
 
     @property
     def void(self) -> bool:
@@ -200,7 +202,8 @@ class Steps:
             validated = await self._validated(number, texts)
             grave += await self._tampered()
         light += await in_thread(lambda _: self._validator.pinned.planted(self._copy))
-        made = self._step(_Trial(number, handed.idea, texts, begun, grave, light, validated, unread))
+        changed = await asyncio.to_thread(self._changed, texts)
+        made = self._step(_Trial(number, handed.idea, texts, begun, grave, light, validated, unread, changed))
         await _whole(self._keep(made, texts))
         output = validated.output[-_TAIL:] if validated and made.state is State.FAILED else ""
         return Answer(made, output, self.left)
@@ -220,7 +223,6 @@ class Steps:
         validated, texts = trial.validated, trial.texts
         found = validated.results if validated and not trial.void else None
         why = trial.grave[0] if trial.grave else validated.reason if validated else trial.unread
-        old, new = (Counter(self._lines(files)) for files in (self._before, texts))
         return Made(
             number=trial.number,
             idea=trial.idea,
@@ -235,16 +237,18 @@ class Steps:
             findings=trial.findings,
             end=validated.end if validated else None,
             lost=validated.lost if validated else 0,
-            added=(new - old).total(),
-            removed=(old - new).total(),
+            added=trial.changed[0],
+            removed=trial.changed[1],
         )
 
-    def _lines(self, files: Mapping[str, str]) -> list[tuple[str, str]]:
-        return [
-            (path, line)
-            for path in self.repository.targets
-            for line in (files[path] if path in files else self._validator.pinned.text(path)).splitlines()
-        ]
+    def _changed(self, texts: Mapping[str, str]) -> tuple[int, int]:
+        added = removed = 0
+        for path in self.repository.targets:
+            pinned = self._validator.pinned.text(path)
+            old, new = (Counter(files.get(path, pinned).splitlines()) for files in (self._before, texts))
+            added += (new - old).total()
+            removed += (old - new).total()
+        return added, removed
 
     def _spent(self) -> int | None:
         total, before = self._tokens(), self._used
