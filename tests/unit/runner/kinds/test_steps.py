@@ -217,7 +217,9 @@ async def test_texts_of_nothing_but_lines_take_little_memory(tmp_path: Path) -> 
     steps = alone(tmp_path, Keeping(kept, kept, kept, lambda *_: None), *names)
     tracemalloc.start()
     try:
-        answer = await steps.take(HandIn("x", {"no target": "", **dict.fromkeys(names, "\n" * (MAX_TEXT // 8))}))
+        answer = await steps.take(
+            HandIn("x", {"no target": "", **dict.fromkeys(names, "\n" * (MAX_TEXT // 8))})
+        )
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
