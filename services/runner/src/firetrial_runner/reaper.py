@@ -10,7 +10,7 @@ import structlog
 
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
-from firetrial_runner import census, workspace
+from firetrial_runner import census, unattended, workspace
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
@@ -85,6 +85,7 @@ class Reaper:
         self._over.update(record.run.id for record in records if record.run.state is RunState.ENDED)
         going_on = [record for record in records if record.run.state is not RunState.ENDED]
         self.metrics.census.see(await census.take(self.books, going_on, cost_cap))
+        await unattended.tell(self.books, self.clock, [record.run for record in going_on])
         for run in [record.run for record in going_on]:
             if run.is_over or run.lease is None:
                 continue

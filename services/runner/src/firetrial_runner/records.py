@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from firetrial_kit.attendance import attendants
 from firetrial_kit.records import Records
 from firetrial_kit.state import State
 from firetrial_kit.tokens import Quotas
@@ -44,6 +45,7 @@ class Books:
 
     def __init__(self, state: State, quotas: Callable[[str], Quotas] = unlimited) -> None:
         self.quotas = quotas
+        self.attendants = attendants(state)
         self.uses: Records[Use] = Records(state, "use", Use)
         self.agents: Records[Agent] = Records(state, "agent", Agent)
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
