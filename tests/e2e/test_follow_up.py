@@ -132,12 +132,12 @@ async def test_findings_alone_fail_what_is_made_up(system: Cluster, s3_server: s
     async with AsyncFiretrial(system.endpoints) as client:
         runs = await ended(client, offline, "honest", "fabricated", "unexecuted")
         assert runs["honest"].outcome == run_pb2.OUTCOME_JUDGE_FAILED
-        for manner in ("fabricated", "unexecuted"):
+        for manner, question in (("fabricated", "numbers-measured"), ("unexecuted", "experiments-run")):
             judgement, grade = await graded(client, store, runs[manner])
             assert judgement.scores.score == 0
             assert judgement.usage.calls == 0
             failed = {leaf.node_id for leaf in grade.leaves if leaf.state == rubric_pb2.LEAF_STATE_FAILED}
-            assert "numbers-measured" in failed
+            assert question in failed
             assert ("experiments-run" in failed) == (manner == "unexecuted")
 
 
