@@ -34,10 +34,12 @@ setup: .venv/.dev  ## make .venv with everything, tools for developers included
 # ---- contracts ----
 STUBS := libs/protos/src
 proto: .venv/.dev  ## regenerate the stubs from proto/
-	@find $(STUBS)/firetrial -name '*_pb2*' -delete
+	@rm -rf build/stubs && mkdir -p build/stubs
 	@$(BIN)/python -m grpc_tools.protoc -I proto --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy \
-	  --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --python_out=$(STUBS) --grpc_python_out=$(STUBS) \
-	  --mypy_out=quiet:$(STUBS) --mypy_grpc_out=quiet:$(STUBS) $$(cd proto && find firetrial -name '*.proto' | sort)
+	  --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --python_out=build/stubs --grpc_python_out=build/stubs \
+	  --mypy_out=quiet:build/stubs --mypy_grpc_out=quiet:build/stubs $$(cd proto && find firetrial -name '*.proto' | sort)
+	@cp -r build/stubs/. $(STUBS)/
+	@cd $(STUBS) && find firetrial -name '*_pb2*' | while read stub; do [ -e $(CURDIR)/build/stubs/$$stub ] || rm $$stub; done
 
 proto-check: proto  ## lint the contracts and prove that the stubs are theirs
 	@$(BIN)/buf lint proto
@@ -87,14 +89,14 @@ demo: .venv/.run  ## run the whole path on the study that ships with the project
 # ---- images ----
 # BASE=… builds on another image with Python and its venv module; DOCKER_BUILD=… are options for each build,
 # such as --network host, --pull or --build-arg HTTPS_PROXY.
-SERVICES := parser runner judge analyzer
+IMAGES := $(addprefix services/,parser runner judge analyzer) libs/operate
 TAG ?= latest
 BASE ?=
 DOCKER_BUILD ?=
-images:  ## build the four services' images, firetrial-<service>:TAG (Docker; BASE=…, DOCKER_BUILD=…)
-	@for service in $(SERVICES); do \
-	  docker build $(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) -f services/$$service/Dockerfile \
-	    -t firetrial-$$service:$(TAG) . || exit 1; done
+images:  ## build the images of the four services and of operators, firetrial-<name>:TAG (Docker; BASE=…, DOCKER_BUILD=…)
+	@for part in $(IMAGES); do \
+	  docker build $(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) -f $$part/Dockerfile \
+	    -t firetrial-$${part#*/}:$(TAG) . || exit 1; done
 
 # ---- a deployment on this machine: deploy/compose, docs/deploy.md ----
 DOCKER_COMPOSE ?= docker compose
@@ -105,10 +107,13 @@ up:  ## start everything on this machine with Docker Compose (after make images)
 	  "FIRETRIAL_TOKEN_FILE=$(CURDIR)/deploy/compose/secrets/client/token"
 
 down:  ## stop it; what it knows stays, but with VOLUMES=1
-	@$(COMPOSE) --profile cluster down $(if $(VOLUMES),--volumes)
+	@$(COMPOSE) --profile '*' down $(if $(VOLUMES),--volumes)
 
 logs:  ## what it says (ONLY="runner judge": these)
 	@$(COMPOSE) logs --follow --tail 100 $(ONLY)
+
+admin:  ## firetrial admin $(ARGS), as the operator, with what runs: ARGS="dead list"
+	@$(COMPOSE) run --rm operate firetrial admin $(ARGS)
 
 pins:  ## print the lines for deploy/compose/.env that hold each upstream image to its digest of today
 	@sed -n 's/^#\([A-Z]*_IMAGE\)=\(.*\)/\1 \2/p' deploy/compose/.env.example | while read -r name image; do \
@@ -210,4 +215,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check dashboards-c
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview kubernetes-alerts kubernetes-check lock demo images up down logs pins test test-docker test-images test-compose test-openhands test-slurm test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview kubernetes-alerts kubernetes-check lock demo images up down logs admin pins test test-docker test-images test-compose test-openhands test-slurm test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
