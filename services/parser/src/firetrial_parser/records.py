@@ -39,8 +39,9 @@ class PaperState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PaperRecord:
-    """A paper. `id` is the sha256 of its bytes, with its tenant's beginning; `attempt` grows when a failed one
-    is submitted again.
+    """A paper. `id` is the sha256 of its bytes, with its tenant's beginning.
+
+    `attempt` grows when a failed one is submitted again.
 
     `document` is there once the file is read, by the version `reader` of what reads, and `tree` once that is
     made; `extraction` tells how, `refused` what was taken out of it. `model` is the last that was asked for
