@@ -1,6 +1,7 @@
 #!/bin/sh
 # Makes what an installation keeps secret, and the authority that its parts know each other by:
 #   secrets.sh FOLDER [HOST…]     HOST: names and addresses by which clients reach the endpoint
+# WEBHOOKS="NAME…" are the endpoints of webhooks.yaml: their consumers are the user webhooks' at the broker.
 # Needs openssl alone. What is there is kept, but for certificates that end within 30 days or are for other names.
 # Each part has a folder of its own, and is shown no other. Everything is 0600; where root runs this, it is given
 # to the user that reads it (10001, and OWNER for what clients are given).
@@ -69,21 +70,43 @@ mkdir -p objects/certs # by the names that MinIO knows
 cp objects/private.key objects/certs/private.key && cp objects/private.pem objects/certs/public.crt
 certificate envoy/endpoint endpoint serverAuth "$(names envoy localhost 127.0.0.1 "$@")"
 certificate envoy/envoy envoy clientAuth "$(names envoy)"
-for user in operator watcher; do secret "$user/nats-password"; cp authority/ca.pem "$user/ca.pem"; done
+for user in operator watcher webhooks; do secret "$user/nats-password"; cp authority/ca.pem "$user/ca.pem"; done
 secret system/nats-password
 secret operator/s3-secret-key
 secret objects/root-password
 secret grafana/admin-password
-mkdir -p alertmanager # for the addresses that alerts go to: written there by whoever has them
+# For the addresses that alerts go to: written there by whoever has them. What is empty fails when it is used.
+mkdir -p alertmanager
+for channel in page ticket watchdog; do touch "alertmanager/alerts_${channel}_url"; done
 # What makes users, buckets and streams knows the secrets of all, for as long as that takes.
 mkdir -p setup
 cp authority/ca.pem setup/ca.pem
 cp operator/nats-password setup/nats-password
 cp objects/root-password setup/root-password
 for service in $services operator; do cp "$service/s3-secret-key" "setup/$service-s3-secret-key"; done
-for user in $services operator watcher system; do
-  printf '%s_PASSWORD: "%s"\n' "$(echo "$user" | tr a-z A-Z)" "$(cat "$user/nats-password")"
-done > nats/passwords.conf
+webhooks_may() { # ENDPOINT…: what nats.conf lets the user webhooks do; NATS has no wildcard for webhook-*
+  printf 'WEBHOOKS_MAY: [\n'
+  for stream in FT_EVT FT_WORK FT_DEAD; do printf '  "$JS.API.STREAM.INFO.%s"\n' "$stream"; done
+  for endpoint; do
+    printf '  "$JS.%s.webhook-%s%s"\n' API.CONSUMER.CREATE.FT_EVT "$endpoint" "" \
+      API.CONSUMER.CREATE.FT_EVT "$endpoint" ".>" API.CONSUMER.MSG.NEXT.FT_EVT "$endpoint" "" \
+      ACK.FT_EVT "$endpoint" ".>"
+    printf '  "ft.dead.webhook-%s"\n' "$endpoint"
+  done
+  printf ']\n'
+}
+
+for endpoint in ${WEBHOOKS:-}; do
+  case $endpoint in
+    *[!a-z0-9-]*) echo "WEBHOOKS: $endpoint is no name of an endpoint (a-z, 0-9, -)" >&2; exit 2 ;;
+  esac
+done
+{
+  for user in $services operator watcher webhooks system; do
+    printf '%s_PASSWORD: "%s"\n' "$(echo "$user" | tr a-z A-Z)" "$(cat "$user/nats-password")"
+  done
+  webhooks_may ${WEBHOOKS:-}
+} > nats/passwords.conf
 
 # Who may call: one token to begin with. Services know it by its hash alone; `firetrial admin` makes more.
 if [ ! -s client/token ]; then
@@ -91,6 +114,7 @@ if [ ! -s client/token ]; then
   printf 'ftk_%s' "$(openssl rand -base64 32 | tr '+/' '-_' | tr -d '=\n')" > client/token
 fi
 cp authority/ca.pem client/ca.pem
+cp client/token operator/token # for firetrial doctor, which asks the endpoint as well
 hash=$(openssl dgst -sha256 -r client/token | cut -d' ' -f1)
 for service in $services; do
   mkdir -p "$service"
@@ -105,7 +129,7 @@ for service in $services; do
 done
 
 if [ "$(id -u)" = 0 ]; then
-  for part in $services nats objects envoy operator watcher setup; do chown -R 10001:10001 "$part"; done
+  for part in $services nats objects envoy operator watcher webhooks setup; do chown -R 10001:10001 "$part"; done
   chown -R 472 grafana # whom the images of these run as
   chown -R 65534 alertmanager
   chown -R "$owner" client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -10,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from firetrial_operate import contracts
+from firetrial_operate.webhooks import config
 from firetrial_runner.sandbox import seccomp
 from support import compose
+from support.alertmanager import CHANNELS
 from support.tls import DEPLOY
 
 pytestmark = pytest.mark.needs("compose")
 FOLDER = DEPLOY / "compose"
 SERVICES = ("parser", "runner", "judge", "analyzer")
-ONCE = {"secrets", "setup"}
+ONCE = {"secrets", "setup", "operate"}
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +67,47 @@ def test_nothing_has_more_rights_than_it_needs(told: dict[str, Any]) -> None:
 def test_each_part_is_shown_its_own_secrets_alone(told: dict[str, Any]) -> None:
     for name, service in told["services"].items():
         shown = {source for source in mounts(service) if source == "secrets" or source.startswith("secrets/")}
-        own = {"secrets": "secrets"}.get(name, f"secrets/{name.removesuffix('-2').removesuffix('-3')}")
+        own = {"secrets": "secrets", "operate": "secrets/operator"}.get(
+            name, f"secrets/{name.removesuffix('-2').removesuffix('-3')}"
+        )
         assert shown <= {own}, name
         if name != "secrets":
             assert all(mounts(service)[source]["read_only"] for source in shown), name
+
+
+def test_what_is_not_wanted_does_not_start(told: dict[str, Any]) -> None:
+    """And `operate`, which may do everything, is none that comes with others, nor has it a way out."""
+    profiles = {
+        name: service["profiles"] for name, service in told["services"].items() if service.get("profiles")
+    }
+    assert profiles == {
+        "nats-2": ["cluster"],
+        "nats-3": ["cluster"],
+        "webhooks": ["webhooks"],
+        "operate": ["operate"],
+    }
+    assert set(told["services"]["operate"]["networks"]) == {"inside"}
+    assert told["services"]["operate"]["restart"] == "no"
+
+
+def test_whoever_watches_reads_what_the_repository_has(told: dict[str, Any]) -> None:
+    """Which rules and dashboards link to, by the places that they know."""
+    for name, place, there in (
+        ("grafana", "/usr/share/grafana/public/runbook", "ServiceDown.md"),
+        ("prometheus", "/etc/prometheus/pilots", ".gitignore"),
+        ("prometheus", "/etc/prometheus/beside", ".gitignore"),
+    ):
+        (mount,) = (one for one in told["services"][name]["volumes"] if one["target"] == place)
+        assert mount["read_only"], place
+        assert (Path(mount["source"]) / there).is_file(), place
+
+
+def test_the_endpoints_of_the_example_are_ones(tmp_path: Path) -> None:
+    example = (FOLDER / "webhooks.example.yaml").read_text().replace("/run/secrets", str(tmp_path))
+    (tmp_path / "webhooks.yaml").write_text(example)
+    (tmp_path / "lab").write_bytes(base64.b64encode(bytes(32)))
+    (endpoint,) = config.load(tmp_path / "webhooks.yaml", {}, contracts.facts())
+    assert endpoint.consumer == "webhook-lab"
 
 
 def test_no_environment_holds_a_secret(told: dict[str, Any]) -> None:
@@ -121,7 +162,7 @@ def test_the_runners_filter_lets_sandboxes_be_made_and_is_the_sandboxes_own_othe
 
 
 def test_what_is_made_once_is_kept_out_of_git() -> None:
-    for name in ("secrets/client/token", ".env"):
+    for name in ("secrets/client/token", ".env", "webhooks.yaml"):
         ignored = subprocess.run(["git", "check-ignore", "-q", str(FOLDER / name)], cwd=FOLDER)
         assert ignored.returncode == 0, name
 
@@ -138,5 +179,7 @@ def test_secrets_are_made_once_and_only_ends_of_certificates_make_them_anew(tmp_
     second = run("firetrial.example.org", "192.0.2.7")
     changed = {str(path.relative_to(tmp_path)) for path in first if first[path] != second[path]}
     assert changed == {"envoy/endpoint.pem", "envoy/endpoint.key"}
+    alerts = {path.name for path in first if path.parent.name == "alertmanager"}
+    assert alerts == {f"alerts_{channel}_url" for channel in CHANNELS}
     values = [path.read_bytes() for path in first if path.name in ("nats-password", "token", "root-password")]
     assert all(len(value) >= 40 for value in values)

@@ -28,13 +28,14 @@ from support import deployed, servers, tls
 
 pytestmark = pytest.mark.needs("nats-server", "openssl")
 SERVICES = ("parser", "runner", "judge", "analyzer")
-USERS = (*SERVICES, "watcher", "operator")
+HELD = (*SERVICES, "watcher", "webhooks")
+USERS = (*HELD, "operator")
 MODULES = (parser_events, runner_events, judge_events, analyzer_events, audit_events)
 
 
 @pytest.fixture(scope="module")
 def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tls.secrets(tmp_path_factory.mktemp("secrets"))
+    return tls.secrets(tmp_path_factory.mktemp("secrets"), webhooks="lab")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ async def test_each_service_tells_what_its_contract_says_and_nothing_else(secret
             if work.kind:
                 subjects.setdefault(f"ft.work.{work.kind}.nobodys", set()).update(work.services)
     assert len(subjects) > 25
-    for user in (*SERVICES, "watcher"):
+    for user in HELD:
         async with known_as(user, secrets, url) as one:
             for subject, tellers in subjects.items():
                 refused = await one.publish(subject, b"")
@@ -136,11 +137,11 @@ REFUSED = [
     # Nothing is made, changed or emptied but by the operator.
     *(
         (user, f"{API}.STREAM.{verb}.{stream}")
-        for user in (*SERVICES, "watcher")
+        for user in HELD
         for verb in ("CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE")
         for stream in ("FT_EVT", "FT_WORK", "FT_DEAD", f"KV_ft_{user}")
     ),
-    *((user, f"{API}.CONSUMER.DELETE.FT_EVT.{user}-run_judged") for user in (*SERVICES, "watcher")),
+    *((user, f"{API}.CONSUMER.DELETE.FT_EVT.{user}-run_judged") for user in HELD),
     # Dead letters are written under the names of one's own consumers, and read by the operator.
     ("parser", "ft.dead.judge-run_finished"),
     ("judge", f"{API}.STREAM.MSG.GET.FT_DEAD"),
@@ -152,11 +153,25 @@ REFUSED = [
     ("watcher", f"{API}.CONSUMER.CREATE.FT_WORK.watcher.ft.work.>"),
     ("watcher", f"{API}.CONSUMER.MSG.NEXT.FT_WORK.runner-default"),
     ("watcher", f"{API}.STREAM.MSG.GET.FT_EVT"),
+    # Who tells others has the consumers of its endpoints, and nobody else's.
+    ("webhooks", f"{API}.CONSUMER.CREATE.FT_EVT"),
+    ("webhooks", f"{API}.CONSUMER.CREATE.FT_EVT.webhook-other.ft.evt.>"),
+    ("webhooks", f"{API}.CONSUMER.CREATE.FT_EVT.parser-paper_parsed.ft.evt.parser.v1.paper_parsed.*"),
+    ("webhooks", f"{API}.CONSUMER.MSG.NEXT.FT_EVT.parser-paper_parsed"),
+    ("webhooks", "$JS.ACK.FT_EVT.parser-paper_parsed.1.1.1.1.0"),
+    ("webhooks", f"{API}.CONSUMER.DELETE.FT_EVT.webhook-lab"),
+    ("webhooks", f"{API}.CONSUMER.CREATE.FT_WORK.webhook-lab.ft.work.>"),
+    ("webhooks", f"{API}.STREAM.MSG.GET.FT_EVT"),
+    ("webhooks", f"{API}.STREAM.MSG.GET.FT_DEAD"),
+    ("webhooks", f"{API}.CONSUMER.CREATE.FT_DEAD.webhook-lab.ft.dead.webhook-lab"),
+    ("webhooks", "ft.dead.webhook-other"),
+    ("webhooks", "ft.dead.judge-run_finished"),
+    ("webhooks", "$KV.ft_runner.x"),
 ]  # fmt: skip
 
 
 async def test_what_is_nobodys_business_is_refused(secrets: Path, url: str) -> None:
-    for user in (*SERVICES, "watcher"):
+    for user in HELD:
         async with known_as(user, secrets, url) as one:
             for subject in [subject for who, subject in REFUSED if who == user]:
                 assert subject.lower() in await one.publish(subject), (user, subject)

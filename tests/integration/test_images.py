@@ -1,4 +1,4 @@
-"""The services' images as `make images` builds them: each starts, answers probes, holds its own alone."""
+"""The images as `make images` builds them: each service starts, answers probes, holds its own alone."""
 
 from __future__ import annotations
 
@@ -79,3 +79,26 @@ def test_without_settings_it_says_what_is_missing(client: Any, name: str) -> Non
         assert b"FIRETRIAL_OBJECTS_URL" in container.logs()
     finally:
         container.remove(force=True)
+
+
+def test_operators_have_every_command_and_know_the_records_of_all_services(client: Any) -> None:
+    def said(*command: str) -> str:
+        told = client.containers.run(
+            image("operate"),
+            list(command),
+            remove=True,
+            network_mode="none",
+            read_only=True,
+            cap_drop=["ALL"],
+        )
+        return str(told.decode())
+
+    for command in ((), ("firetrial", "admin", "--help"), ("firetrial", "webhooks", "--help")):
+        assert "cannot be loaded" not in said(*command)
+    assert "rebuild-state" in said("firetrial", "admin", "--help")
+    stewards = (
+        "from firetrial_operate.admin.services import SERVICES, stewards; print(len(stewards(*SERVICES)))"
+    )
+    assert said("python", "-c", stewards) == "4\n"
+    assert said("id", "-u") == "10001\n"
+    assert said("python", "-c", MORE, "pip", "hatchling") == ""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 
 
-def secrets(folder: Path, *hosts: str) -> Path:
-    """A folder with a folder for each part; clients reach the endpoint as localhost, or by `hosts`."""
+def secrets(folder: Path, *hosts: str, webhooks: str = "") -> Path:
+    """A folder with a folder for each part; clients reach the endpoint as localhost, or by `hosts`.
+
+    `webhooks` are the names of endpoints that facts are sent to.
+    """
     argv = ["sh", str(DEPLOY / "compose" / "secrets.sh"), str(folder), *hosts]
-    subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    environ = {**os.environ, "WEBHOOKS": webhooks}
+    subprocess.run(argv, check=True, capture_output=True, timeout=60, env=environ)
     return folder
