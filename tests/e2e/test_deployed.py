@@ -12,6 +12,7 @@ import urllib.error
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -24,7 +25,7 @@ from firetrial_client import AsyncFiretrial, FiretrialError, Reason, make_plan
 from support import servers, tls
 from support.agents import SORTING, register
 from support.cluster import SERVICES
-from support.deployed import Deployed, deployed
+from support.deployed import Deployed, deployed, user
 
 pytestmark = [
     pytest.mark.needs("nats-server", "weed", "bwrap", "envoy", "openssl"),
@@ -71,16 +72,36 @@ def _cli(
     return subprocess.run(argv, env=told, capture_output=True, text=True, timeout=200)
 
 
-def test_an_experiment_from_the_command_line(system: Deployed, study: Path, tmp_path: Path) -> None:
+def test_an_experiment_from_the_command_line_until_it_is_deleted(
+    system: Deployed, study: Path, tmp_path: Path
+) -> None:
     command = f"sh -c \"echo planning; printf '{SORTING['right']}' > conclusion.md\""
     told = ("--paper", str(study), "--agent-command", command, "--judge", "offline")
     ended = _cli(system, "run", *told, "--out", str(tmp_path / "out"), "--json")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert (tmp_path / "out" / "report.html").exists()
-    assert '"scored": 1' in json.dumps(json.loads(ended.stdout))
+    report = json.loads(ended.stdout)
+    assert '"scored": 1' in json.dumps(report)
     for name in SERVICES:
         assert "permissions violation" not in system.cluster.log(name).lower(), name
         assert "may not" not in system.cluster.log(name), name
+    proof = _deleted(system, report["experiment_id"])
+    assert proof["removed"]["facts"]
+    assert proof["listed_again"] == {"found": []}
+
+
+def _deleted(system: Deployed, experiment: str) -> Any:
+    """The proof, by the broker's user `operator`."""
+    access, secret = system.cluster.s3.keys["admin"]
+    operator = {
+        **user("operator", system.secrets, system.nats_url),
+        "FIRETRIAL_OBJECTS_URL": system.cluster.s3.url,
+        "FIRETRIAL_S3_ACCESS_KEY": access,
+        "FIRETRIAL_S3_SECRET_KEY": secret,
+    }
+    ended = _cli(system, "admin", "delete", "experiment", experiment, "--yes", "--json", environ=operator)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
 
 
 async def test_a_watch_lives_while_nothing_happens(system: Deployed, study: Path) -> None:

@@ -5,6 +5,7 @@ Our images are the built ones; upstream's are stood in for by the same programs 
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import json
 import os
@@ -85,6 +86,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         [sys.executable, "-m", "firetrial_kit.buckets", "grants"], check=True, capture_output=True
     )
     grants.write_bytes(told.stdout)
+    shutil.copy(DEPLOY / "compose" / "webhooks.example.yaml", folder / "deploy" / "compose" / "webhooks.yaml")
+    (secrets / "webhooks").mkdir(parents=True)
+    (secrets / "webhooks" / "lab").write_bytes(base64.b64encode(bytes(32)))
     endpoint = f"127.0.0.1:{servers.free_port()}"
     environ = {
         **os.environ,
@@ -95,7 +99,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         "ENDPOINT": endpoint,
         "WATCHING": f"127.0.0.1:{servers.free_port()}",
         # Three servers of the broker: the one alone is what tests/e2e/test_deployed.py starts.
-        "COMPOSE_PROFILES": "cluster",
+        "COMPOSE_PROFILES": "cluster,webhooks",
+        "WEBHOOKS": "lab",
         "NATS_CONFIG": "cluster.conf",
         "NATS_REPLICAS": "3",
         "NATS_URL": "tls://nats:4222,tls://nats-2:4222,tls://nats-3:4222",
@@ -143,7 +148,7 @@ def test_runners_are_scaled_alone(stack: Stack, tmp_path: Path) -> None:
 
 
 def test_what_runs_has_no_rights(stack: Stack) -> None:
-    for name in (*SERVICES, "nats", "objects", "envoy"):
+    for name in (*SERVICES, "nats", "objects", "envoy", "webhooks"):
         assert stack.inside(name, "id", "-u").strip() == "10001"
         status = dict(
             line.split(":\t", 1) for line in stack.inside(name, "cat", "/proc/1/status").splitlines()
@@ -167,9 +172,25 @@ def test_prometheus_sees_everything_and_knows_its_rules(stack: Stack) -> None:
     def up() -> set[str]:
         return {each["labels"]["job"] for each in asked("targets")["activeTargets"] if each["health"] == "up"}
 
-    servers.wait_for(lambda: up() >= {f"firetrial-{name}" for name in SERVICES}, "targets", 60)
+    wanted = {f"firetrial-{name}" for name in (*SERVICES, "webhooks")}
+    servers.wait_for(lambda: up() >= wanted, "targets", 90)
     assert asked("rules")["groups"]
     assert [each["url"] for each in asked("alertmanagers")["activeAlertmanagers"]]
+
+
+def test_an_operator_sees_and_keeps_all_of_it(stack: Stack) -> None:
+    def operate(*command: str) -> Any:
+        told = stack.compose("run", "--rm", "-T", "operate", "firetrial", *command, "--json")
+        return json.loads(told)
+
+    found = {each["name"]: each["state"] for each in operate("doctor")}
+    assert "fail" not in found.values()
+    assert {"broker", "objects", "token", *(f"service.{name}" for name in SERVICES)} <= found.keys()
+    assert {each["pool"] for each in operate("admin", "runners")} == {"default"}
+    (told,) = (each for each in operate("admin", "consumers") if each["name"] == "webhook-lab")
+    assert told["kind"] == "durable"
+    assert operate("admin", "backup", "/backups/first")["count"] > 0
+    assert "permissions violation" not in stack.compose("logs", "webhooks").lower()
 
 
 def test_all_of_it_comes_back(stack: Stack) -> None:

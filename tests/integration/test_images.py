@@ -87,6 +87,7 @@ def test_operators_have_every_command_and_know_the_records_of_all_services(clien
             image("operate"),
             list(command),
             remove=True,
+            stderr=True,
             network_mode="none",
             read_only=True,
             cap_drop=["ALL"],
