@@ -100,7 +100,7 @@ images:  ## build the images of the four services and of operators, firetrial-<n
 
 # ---- a deployment on this machine: deploy/compose, docs/deploy.md ----
 DOCKER_COMPOSE ?= docker compose
-COMPOSE = OWNER=$$(id -u):$$(id -g) TAG=$(TAG) $(DOCKER_COMPOSE) --project-directory deploy/compose -p firetrial
+COMPOSE = OWNER=$$(id -u):$$(id -g) TAG=$(TAG) $(DOCKER_COMPOSE) --project-directory deploy/compose
 up:  ## start everything on this machine with Docker Compose (after make images); the first time makes the secrets
 	@$(COMPOSE) up -d --wait
 	@echo "export FIRETRIAL_ENDPOINT=localhost:8443 FIRETRIAL_TLS_CA=$(CURDIR)/deploy/compose/secrets/client/ca.pem" \

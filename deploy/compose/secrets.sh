@@ -4,15 +4,15 @@
 # WEBHOOKS="NAME…" are the endpoints of webhooks.yaml: their consumers are the user webhooks' at the broker.
 # Needs openssl alone. What is there is kept, but for certificates that end within 30 days or are for other names.
 # Each part has a folder of its own, and is shown no other. Everything is 0600; where root runs this, it is given
-# to the user that reads it (10001, and OWNER for what clients are given).
+# to the user that reads it: 10001, and OWNER for what clients are given, else whoever has it already.
 set -eu
 umask 077
 folder=${1:?usage: secrets.sh FOLDER [HOST…]}
 shift
-owner=${OWNER:-10001:10001}
 services="parser runner judge analyzer"
 mkdir -p "$folder/authority"
 cd "$folder"
+owner=${OWNER:-$(stat -c %u:%g client 2>/dev/null || echo 10001:10001)}
 
 secret() { # FILE: 32 random bytes, in letters and digits
   [ -s "$1" ] || { mkdir -p "$(dirname "$1")"; openssl rand -hex 32 | tr -d '\n' > "$1.new"; mv "$1.new" "$1"; }
