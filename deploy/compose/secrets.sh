@@ -84,7 +84,8 @@ cp authority/ca.pem setup/ca.pem
 cp operator/nats-password setup/nats-password
 cp objects/root-password setup/root-password
 for service in $services operator; do cp "$service/s3-secret-key" "setup/$service-s3-secret-key"; done
-webhooks_may() { # ENDPOINT…: what nats.conf lets the user webhooks do; NATS has no wildcard for webhook-*
+# What nats.conf lets the user webhooks do. Never an empty list, which NATS takes for no limit at all.
+webhooks_may() { # ENDPOINT…
   printf 'WEBHOOKS_MAY: [\n'
   for stream in FT_EVT FT_WORK FT_DEAD; do printf '  "$JS.API.STREAM.INFO.%s"\n' "$stream"; done
   for endpoint; do
