@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -60,10 +61,15 @@ def user(name: str, secrets: Path, url: str) -> dict[str, str]:
 
 
 def make_streams(secrets: Path, url: str, *options: str) -> None:
-    """What the one-shot job does."""
+    """What the one-shot job does, which is started again where a cluster has no leader yet."""
     argv = [sys.executable, "-m", "firetrial_kit.streams", "make", *options]
     environ = {**os.environ, **user("operator", secrets, url), "FIRETRIAL_OBJECTS_URL": "file:///nowhere"}
-    subprocess.run(argv, env=environ, check=True, timeout=60)
+    for _ in range(5):
+        ended = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=60)
+        if ended.returncode == 0:
+            return
+        time.sleep(1)
+    raise RuntimeError(ended.stderr)
 
 
 def _service(name: str, secrets: Path, ports: Mapping[str, int]) -> dict[str, str]:
