@@ -209,7 +209,10 @@ def test_what_happened_is_what_was_counted(watched: Watched) -> None:
     assert value("analyzer", "analysis_seconds_count") == 2
     assert value("analyzer", "broker_up") == 1
     assert value("analyzer", "consumer_pending", consumer="judge-run_finished") == 0
-    assert value("analyzer", "stream_messages", stream="FT_EVT") > 8
+    # The broker is asked every few seconds.
+    servers.wait_for(
+        lambda: value("analyzer", "stream_messages", stream="FT_EVT") > 8, "the broker's figures"
+    )
     for service in SERVICES:
         assert value(service, "build_info", service=service) == 1
         assert value(service, "object_store_refusals_total") == 0

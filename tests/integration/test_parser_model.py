@@ -105,9 +105,10 @@ def test_cost_retries_and_cache_are_right_to_the_call(
                 0,
             )
             assert usage.cost_usd == pytest.approx((80 * 2 + 20 * 1 + 10 * 10) / 1e6)
-        labels = 'model="scripted",purpose="tree-part"'
-        assert counted(first)[f"firetrial_parser_model_calls_total{{{labels}}}"] == 1
-        assert counted(first)[f"firetrial_parser_model_cost_usd_total{{{labels}}}"] == pytest.approx(280e-6)
+        asked_for, by = 'model="scripted",purpose="tree-part"', 'service="parser"'
+        seen = counted(first)
+        assert seen[f'firetrial_model_calls_total{{{asked_for},result="answered",{by}}}'] == 1
+        assert seen[f"firetrial_model_cost_usd_total{{{asked_for},{by}}}"] == pytest.approx(280e-6)
 
         again = parsed(first)
         assert list(again.usage) == list(paper.usage)
