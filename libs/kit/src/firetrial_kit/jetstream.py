@@ -33,6 +33,7 @@ from firetrial_kit.bus import Consumer, Outgoing, Received, checked
 from firetrial_kit.dead import DEAD, SUBJECTS, letter, outgoing
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.events import EVENTS, STREAMS, WORK
+from firetrial_kit.settings import BrokerSettings
 from firetrial_kit.settle import settle
 
 R = TypeVar("R")
@@ -49,6 +50,17 @@ _DEAD_AGE = 90 * 24 * 3600.0
 # Set aside by the broker at once, and the oldest letters make room.
 _DEAD_BYTES = 64 * 1024 * 1024
 _DEAD_WINDOW = 24 * 3600.0
+
+
+async def connected(settings: BrokerSettings, name: str) -> Client:
+    """A connection to the broker of the settings. Raises as `connect`."""
+    return await connect(
+        settings.nats_url,
+        name=name,
+        user=settings.nats_user,
+        password=settings.nats_password.get_secret_value(),
+        ca=settings.nats_tls_ca,
+    )
 
 
 async def connect(

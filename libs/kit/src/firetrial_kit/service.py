@@ -119,13 +119,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         kit_metrics = metrics.KitMetrics(registry)
         whole = first if len(builds) == 1 else "host"
         stack.enter_context(telemetry.exporting(environ, whole, registry, log))
-        client = await jetstream.connect(
-            common.nats_url,
-            name="+".join(builds),
-            user=common.nats_user,
-            password=common.nats_password.get_secret_value(),
-            ca=common.nats_tls_ca,
-        )
+        client = await jetstream.connected(common, "+".join(builds))
         stack.push_async_callback(client.close)
         bus = jetstream.JetStreamBus(client, log)
         await bus.ensure_streams()

@@ -113,14 +113,20 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-class CommonSettings(Settings):
-    """What each service needs, whatever it does."""
+class BrokerSettings(Settings):
+    """How the broker is reached."""
 
     nats_url: str = "nats://127.0.0.1:4222"
     nats_user: str = ""
     nats_password: SecretStr = SecretStr("")
-    # By whose signature the broker and the object store are known (PEM). Unset: by the machine's authorities.
+    # By whose signature it is known (PEM). Unset: by the machine's authorities.
     nats_tls_ca: Path | None = None
+
+
+class CommonSettings(BrokerSettings):
+    """What each service needs, whatever it does."""
+
+    # As for the broker.
     objects_tls_ca: Path | None = None
     # file:///absolute/path, http://host:port or https://host:port of an S3-compatible store
     objects_url: str = ""

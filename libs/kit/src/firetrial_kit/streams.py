@@ -27,13 +27,7 @@ WATCHER = "watcher"
 
 async def make(settings: CommonSettings, replicas: int = 1) -> None:
     """Make what is missing; what is there stays as it is. Raises FiretrialError."""
-    client = await jetstream.connect(
-        settings.nats_url,
-        name="streams",
-        user=settings.nats_user,
-        password=settings.nats_password.get_secret_value(),
-        ca=settings.nats_tls_ca,
-    )
+    client = await jetstream.connected(settings, "streams")
     try:
         await jetstream.JetStreamBus(client, structlog.get_logger()).ensure_streams(replicas)
         for service in sorted(GRANTS.keys() - {"operator"}):

@@ -79,13 +79,7 @@ def settings(environ: Mapping[str, str]) -> CommonSettings:
 async def opened(environ: Mapping[str, str]) -> AsyncIterator[Access]:
     """The installation that `environ` names. Raises UNAVAILABLE where its broker does not answer."""
     told = settings(environ)
-    client = await jetstream.connect(
-        told.nats_url,
-        name="operator",
-        user=told.nats_user,
-        password=told.nats_password.get_secret_value(),
-        ca=told.nats_tls_ca,
-    )
+    client = await jetstream.connected(told, "operator")
     try:
         yield Access(client, open_objects(told, "operator"), f"{told.nats_url} {told.objects_url}")
     finally:

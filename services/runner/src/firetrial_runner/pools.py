@@ -29,13 +29,7 @@ def consumers(pool: str) -> dict[str, str]:
 
 async def make(settings: CommonSettings, pools: Sequence[str]) -> None:
     """Make what is missing; what is there and the same stays as it is. Raises FiretrialError."""
-    client = await jetstream.connect(
-        settings.nats_url,
-        name="pools",
-        user=settings.nats_user,
-        password=settings.nats_password.get_secret_value(),
-        ca=settings.nats_tls_ca,
-    )
+    client = await jetstream.connected(settings, "pools")
     try:
         for pool in pools:
             for name, subject in consumers(pool).items():

@@ -24,13 +24,7 @@ from firetrial_operate.webhooks.settings import WebhookSettings
 @asynccontextmanager
 async def broker(told: WebhookSettings) -> AsyncIterator[Client]:
     """A connection to the broker. Raises UNAVAILABLE."""
-    client = await jetstream.connect(
-        told.nats_url,
-        name="webhooks",
-        user=told.nats_user,
-        password=told.nats_password.get_secret_value(),
-        ca=told.nats_tls_ca,
-    )
+    client = await jetstream.connected(told, "webhooks")
     try:
         yield client
     finally:

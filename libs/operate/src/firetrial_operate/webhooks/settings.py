@@ -6,20 +6,17 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason
-from firetrial_kit.settings import Address, Settings, SettingsError
+from firetrial_kit.settings import Address, BrokerSettings, SettingsError
 from firetrial_operate.access import environment
 
 
-class WebhookSettings(Settings):
+class WebhookSettings(BrokerSettings):
     """FIRETRIAL_WEBHOOKS_<FIELD>, else FIRETRIAL_<FIELD>. It needs the broker and nothing else."""
 
     nats_url: str
-    nats_user: str = ""
-    nats_password: SecretStr = SecretStr("")
-    nats_tls_ca: Path | None = None
     metrics_address: Address = "127.0.0.1:0"
     ports_file: Path | None = None
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

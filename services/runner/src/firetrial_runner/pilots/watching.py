@@ -42,13 +42,7 @@ async def watch(
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        client = await jetstream.connect(
-            settings.nats_url,
-            name="pilots",
-            user=settings.nats_user,
-            password=settings.nats_password.get_secret_value(),
-            ca=settings.nats_tls_ca,
-        )
+        client = await jetstream.connected(settings, "pilots")
         stack.push_async_callback(client.close)
         registry, clock = metrics.new_registry(), SystemClock()
         fleet = Fleet(
