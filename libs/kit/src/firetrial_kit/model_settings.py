@@ -6,8 +6,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, Json, SecretStr, model_validator
 
-from firetrial_kit.asking import Price
-from firetrial_kit.models import Endpoint
+from firetrial_kit.asking import Endpoint, Price
 from firetrial_kit.settings import PriceSetting, Settings
 
 
