@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,7 +18,7 @@ from click.testing import CliRunner
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from firetrial.judge.v1 import events_pb2
-from firetrial_kit import events
+from firetrial_kit import events, logs
 from firetrial_kit.bus import Consumer, Outgoing, Received
 from firetrial_kit.dead import DEAD
 from firetrial_kit.errors import FiretrialError, Reason
@@ -34,6 +35,14 @@ Admin = Callable[..., Any]
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with servers.nats_server(tmp_path_factory.mktemp("admin")) as url:
         yield url
+
+
+@pytest.fixture(autouse=True)
+def apart() -> Iterator[None]:
+    """What this process logs is no output of the commands that it runs."""
+    logs.configure(stream=io.StringIO())
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture
