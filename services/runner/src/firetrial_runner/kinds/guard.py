@@ -141,8 +141,10 @@ def unreadable(path: str, text: str, pinned: str) -> str:
     """
     if PurePosixPath(path).suffix not in _PYTHON:
         return ""
-    (_, why), (_, before) = _acts(text, path), _acts(pinned, path)
-    return f"{path} cannot be read as Python: {why}" if why and not before else ""
+    _, why = _acts(text, path)
+    if not why or _acts(pinned, path)[1]:
+        return ""
+    return f"{path} cannot be read as Python: {why}"
 
 
 def _acts(text: str, results_file: str) -> tuple[list[tuple[str, int]], str]:
