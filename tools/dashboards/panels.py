@@ -250,27 +250,17 @@ def _ref(number: int) -> str:
     return chr(ord("A") + number)
 
 
+def _asked(query: Query, number: int) -> prometheus.Dataquery:
+    asked = prometheus.Dataquery().expr(query.expr).legend_format(query.legend)
+    return asked.ref_id(_ref(number)).datasource(SOURCE)
+
+
 def _range(query: Query, number: int) -> prometheus.Dataquery:
-    return (
-        prometheus.Dataquery()
-        .expr(query.expr)
-        .legend_format(query.legend)
-        .ref_id(_ref(number))
-        .datasource(SOURCE)
-        .range()
-    )
+    return _asked(query, number).range()
 
 
 def _instant(query: Query, number: int) -> prometheus.Dataquery:
-    return (
-        prometheus.Dataquery()
-        .expr(query.expr)
-        .legend_format(query.legend)
-        .ref_id(_ref(number))
-        .datasource(SOURCE)
-        .instant()
-        .format(PromQueryFormat.TABLE)
-    )
+    return _asked(query, number).instant().format(PromQueryFormat.TABLE)
 
 
 def _thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
