@@ -16,7 +16,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from firetrial_kit.clock import Clock
-from firetrial_kit.errors import FiretrialError
+from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.records import Records
 from firetrial_kit.state import State
 
@@ -98,12 +98,18 @@ class Attendance:
     async def beat(self) -> None:
         """Say it once, and heed what was asked. Raises UNAVAILABLE."""
         records, now = attendants(self.state), self.clock.now()
-        await records.create(self.me.instance, replace(self.me, seen_at=now, busy=self.busy()))
 
         def seen(known: Attendant) -> Attendant:
             asked = known.drain_asked and self.retire is not None
             draining = asked or (self.retire is not None and self.retire.is_set())
             return replace(known, seen_at=now, busy=self.busy(), draining=draining)
 
-        if (await records.change(self.me.instance, seen)).draining and self.retire is not None:
+        try:
+            known = await records.change(self.me.instance, seen)
+        except FiretrialError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            await records.create(self.me.instance, seen(self.me))
+            return
+        if known.draining and self.retire is not None:
             self.retire.set()
