@@ -74,7 +74,9 @@ def well(tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3) -> Ite
         environ = _environ(folder, secrets, url, s3_server)
         with _services(folder, secrets, environ) as port:
             environ["FIRETRIAL_ENDPOINT"] = f"localhost:{port}"
-            yield Installation(secrets, url, s3_server, environ)
+            installation = Installation(secrets, url, s3_server, environ)
+            servers.wait_for(lambda: asyncio.run(_runner_is_there(installation)), "the runner's word")
+            yield installation
 
 
 def _environ(folder: Path, secrets: Path, url: str, s3: servers.S3) -> dict[str, str]:
@@ -163,19 +165,23 @@ async def _operator(well: Installation) -> Client:
     return await jetstream.connect(well.nats_url, name="test", user="operator", password=password, ca=ca)
 
 
+async def _runner_is_there(well: Installation) -> bool:
+    client = await _operator(well)
+    info = await client.jetstream().stream_info("KV_ft_runner")
+    await client.close()
+    return bool(info.state.messages)
+
+
 def _kept(well: Installation) -> dict[str, Any]:
     """All that a check could have left: places in the streams, consumers, objects, uploads."""
 
     async def streams() -> dict[str, Any]:
         client = await _operator(well)
         js = client.jetstream()
-        infos = await js.streams_info()
         found: dict[str, Any] = {}
-        for info in infos:
-            name, beats = (
-                str(info.config.name),
-                info.config.name == "KV_ft_runner",
-            )  # runners say they are there
+        for info in await js.streams_info():
+            name = str(info.config.name)
+            beats = name == "KV_ft_runner"  # runners say that they are there
             consumers = sorted(one.name for one in await js.consumers_info(name))
             found[name] = (None if beats else info.state.last_seq, info.state.messages, consumers)
         await client.close()

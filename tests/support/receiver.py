@@ -21,12 +21,13 @@ class Receiver:
 
     "200", "503+2" …: that status, and what to wait. "hang": nothing. "drip": a byte of the answer a second.
     "redirect": to a cloud's metadata. "huge": an answer without end. "close": no answer.
+    `endless` has the bytes that each answer without end came to.
     """
 
     port: int = 0
     ways: dict[str, list[str]] = field(default_factory=dict)
     came: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
-    sent: int = 0
+    endless: list[int] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     def url(self, path: str) -> str:
@@ -86,10 +87,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _huge(self, _: str) -> None:
         self.send_response(200)
         self.end_headers()
-        until = time.monotonic() + 20
-        while time.monotonic() < until and not self.server.receiver.over.is_set():
-            self.wfile.write(b"x" * 65536)
-            self.server.receiver.sent += 65536
+        sent, until = 0, time.monotonic() + 20
+        try:
+            while time.monotonic() < until and not self.server.receiver.over.is_set():
+                self.wfile.write(b"x" * 65536)
+                sent += 65536
+        finally:
+            self.server.receiver.endless.append(sent)
 
     def _close(self, _: str) -> None:
         self.close_connection = True
