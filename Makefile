@@ -208,7 +208,10 @@ lock-check: .venv/.dev  ## the lock is hashed, names no host, and covers what th
 	@$(BIN)/python tools/check_lock.py
 
 isolated: .venv/.dev  ## each service alone: its own environment imports, passes its unit tests, lacks the others' packages
-	@for service in parser runner judge analyzer; do $(BIN)/python tools/isolated.py $$service || exit 1; done
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync $(addprefix isolated-,analyzer judge runner parser)
+
+isolated-%:
+	@$(BIN)/python tools/isolated.py $*
 
 check: lint types imports proto-check proto-breaking asyncapi-check dashboards-check lock-check demo isolated test  ## everything that CI runs, in CI's order
 

@@ -81,18 +81,9 @@ def main(service: str) -> None:
         subprocess.run([*install, "--no-build-isolation", *sources], check=True)
         package = f"firetrial_{service}"
         subprocess.run([python, "-c", IMPORT_ALL, package, *FORBIDDEN[service]], check=True, cwd=folder)
-        pytest = [
-            python,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            str(ROOT / "tests" / "unit" / service),
-        ]
-        subprocess.run(
-            pytest, check=True, cwd=ROOT, env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
-        )
+        tests = ["-q", "-p", "no:cacheprovider", str(ROOT / "tests" / "unit" / service)]
+        environ = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+        subprocess.run([python, "-m", "pytest", *tests], check=True, cwd=ROOT, env=environ)
     print(f"{service}: stands alone")
 
 
