@@ -168,15 +168,16 @@ def interrupted(
     when: threading.Event | None = None,
 ) -> tuple[str, str]:
     """Run the program until it shows progress or `when`, interrupt it, and give both its streams."""
+    # A test run in the background of a shell ignores Ctrl-C, and its children would, too. A preexec_fn would
+    # fork this process, and gRPC's threads in it do not stand that.
+    heeds = ["env", "--default-signal=INT"]
     program = subprocess.Popen(
-        [sys.executable, "-m", "firetrial_client", "run", *args],
+        [*heeds, sys.executable, "-m", "firetrial_client", "run", *args],
         env={**os.environ, "FIRETRIAL_ENDPOINT": server.endpoint},
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A test run in the background of a shell ignores Ctrl-C, and its children would, too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - nothing else
     )
     with program:
         assert program.stderr is not None
