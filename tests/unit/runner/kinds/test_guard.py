@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firetrial_runner.kinds.guard import findings, unreadable
+from firetrial_runner.kinds.guard import Seen, look
 
 PINNED = "import os\nROOT = os.environ['ROOT']\ndef predict(xs):\n    return open(ROOT).read()\n"
 HONEST = '''
@@ -49,9 +51,9 @@ def predict(xs):
 
 
 def test_an_honest_change_has_no_finding() -> None:
-    assert findings("model.py", HONEST, PINNED, "out/results.json") == []
-    assert findings("model.py", PINNED, PINNED, "results.json") == []
-    assert findings("split.json", "open('x')", "", "results.json") == []
+    assert look("model.py", HONEST, PINNED, "out/results.json") == Seen()
+    assert look("model.py", PINNED, PINNED, "results.json") == Seen()
+    assert look("split.json", "open('x')", "", "results.json") == Seen()
 
 
 @pytest.mark.parametrize(
@@ -111,32 +113,46 @@ def test_an_honest_change_has_no_finding() -> None:
     ],
 )
 def test_what_reaches_beyond_the_model_is_a_finding(line: str) -> None:
-    (found, *_) = findings("pkg/model.py", line, "", "results.json")
+    (found, *_) = look("pkg/model.py", line, "", "results.json").findings
     assert found.startswith("pkg/model.py:")
-    assert findings("pkg/model.py", line, line, "results.json") == []
+    assert look("pkg/model.py", line, line, "results.json") == Seen()
 
 
 def test_as_often_as_the_pinned_file_does_is_no_finding_and_once_more_is() -> None:
-    assert findings("m.py", "a = open('x')\nb = open('y')\n", "open('z')\n", "r.json") == [
-        "m.py:2 opens files, which the pinned file does not"
-    ]
+    seen = look("m.py", "a = open('x')\nb = open('y')\n", "open('z')\n", "r.json")
+    assert seen == Seen(("m.py:2 opens files, which the pinned file does not",))
 
 
 def test_what_cannot_be_read_is_no_finding_and_is_told() -> None:
-    assert findings("m.py", "def broken(:", PINNED, "r.json") == []
-    assert unreadable("m.py", "def broken(:", PINNED).startswith("m.py cannot be read as Python: invalid")
-    assert unreadable("m.py", "# coding: no-such-code", PINNED)
-    assert unreadable("m.py", HONEST, PINNED) == unreadable("split.json", "(", "") == ""
-    assert unreadable("m.py", "print 1", "print 2") == "", "of a task in another Python nothing can be told"
+    broken = look("m.py", "def broken(:", PINNED, "r.json")
+    assert broken.findings == ()
+    assert broken.unread.startswith("m.py cannot be read as Python: invalid")
+    assert look("m.py", "# coding: no-such-code", PINNED, "r.json").unread
+    assert look("split.json", "(", "", "r.json") == Seen()
+    assert look("m.py", "print 1", "print 2", "r.json") == Seen(), "in another Python nothing can be told"
+
+
+@pytest.mark.parametrize("text", [HONEST, "open('x')", "def broken(:"])
+def test_each_text_is_parsed_once(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+    parse = ast.parse
+
+    def counted(source: bytes) -> ast.Module:
+        parsed.append(source)
+        return parse(source)
+
+    monkeypatch.setattr(ast, "parse", counted)
+    look("m.py", text, PINNED, "r.json")
+    assert sorted(parsed) == sorted(set(parsed))
 
 
 @pytest.mark.parametrize(
     "text", ["(" * 5000, "a" + ".b" * 20_000, "-" * 100_000 + "1", "\0", "x = " + "1+" * 50_000 + "1"]
 )
 def test_no_text_breaks_the_reading(text: str) -> None:
-    assert isinstance(findings("m.py", text, "", "r.json"), list)
+    assert isinstance(look("m.py", text, "", "r.json"), Seen)
 
 
 @given(st.text(max_size=200))
 def test_no_text_at_all_breaks_it(text: str) -> None:
-    assert isinstance(findings("m.py", text, PINNED, "r.json"), list)
+    assert isinstance(look("m.py", text, PINNED, "r.json"), Seen)

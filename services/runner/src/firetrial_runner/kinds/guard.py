@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 _PYTHON = {".py", ".pyw"}
@@ -121,30 +122,36 @@ _SETTINGS = ("torch.backends.", "matplotlib.", "pandas.options.")
 """Where modules are told settings by assignment."""
 
 
-def findings(path: str, text: str, pinned: str, results_file: str) -> list[str]:
-    """What is new in a target file, one line each with the first line of it; of Python alone."""
-    if PurePosixPath(path).suffix not in _PYTHON:
-        return []
-    before = Counter(what for what, _ in _acts(pinned, results_file)[0])
-    found: dict[str, int] = {}
-    for what, line in _acts(text, results_file)[0]:
-        before[what] -= 1
-        if before[what] < 0:
-            found.setdefault(what, line)
-    return [f"{path}:{line} {what}, which the pinned file does not" for what, line in found.items()]
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a target file newly does, one line each with the first line of it; or why that cannot be told.
 
-
-def unreadable(path: str, text: str, pinned: str) -> str:
-    """Why it cannot be told what a target file does, "" where it can or where it cannot of the pinned one.
-
-    A mistake as a rule, and no finding; but what cannot be read is not let near a grader.
+    What cannot be told is a mistake as a rule, and no finding; but it is not let near a grader.
     """
+
+    findings: tuple[str, ...] = ()
+    unread: str = ""
+
+
+def look(path: str, text: str, pinned: str, results_file: str) -> Seen:
+    """Into a target file; of Python alone, and of what cannot be read where the pinned file can be."""
     if PurePosixPath(path).suffix not in _PYTHON:
-        return ""
-    _, why = _acts(text, path)
-    if not why or _acts(pinned, path)[1]:
-        return ""
-    return f"{path} cannot be read as Python: {why}"
+        return Seen()
+    acts, why = _acts(text, results_file)
+    if not acts and not why:
+        return Seen()
+    before, unread = _acts(pinned, results_file)
+    if why:
+        return Seen() if unread else Seen(unread=f"{path} cannot be read as Python: {why}")
+    left = Counter(what for what, _ in before)
+    found: dict[str, int] = {}
+    for what, line in acts:
+        left[what] -= 1
+        if left[what] < 0:
+            found.setdefault(what, line)
+    return Seen(
+        tuple(f"{path}:{line} {what}, which the pinned file does not" for what, line in found.items())
+    )
 
 
 def _acts(text: str, results_file: str) -> tuple[list[tuple[str, int]], str]:

@@ -192,11 +192,11 @@ class Steps:
         begun, number = self._offset(), len(self.made) + 1
         texts = {path: text for path, text in handed.files.items() if path in self.repository.targets}
         grave = [*repositories.findings(self.repository, handed), *await self._tampered()]
-        light = await asyncio.to_thread(self._validator.suspicious, texts)
+        seen = await asyncio.to_thread(self._validator.look, texts)
+        light = [*seen.findings]
         unread = ""
         if not self._validator.scores_apart:
-            unread = await asyncio.to_thread(self._validator.unreadable, texts)
-            grave, light = [*grave, *light], []
+            grave, light, unread = [*grave, *light], [], seen.unread
         validated: Validated | None = None
         if not grave and not unread:
             validated = await self._validated(number, texts)

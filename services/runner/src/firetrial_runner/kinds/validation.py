@@ -43,20 +43,12 @@ class Validator:
     place: Place
     stopped: Callable[[], AbstractContextManager[None]]
 
-    def suspicious(self, texts: Mapping[str, str]) -> list[str]:
+    def look(self, texts: Mapping[str, str]) -> guard.Seen:
         """What the texts do that the pinned ones do not and that no honest change needs. See `guard`."""
-        return [
-            found
-            for path, text in texts.items()
-            for found in guard.findings(
-                path, text, self.pinned.text(path), self.repository.metric.results_file
-            )
-        ]
-
-    def unreadable(self, texts: Mapping[str, str]) -> str:
-        """Why the texts cannot be looked through, "" where they can. See `guard`."""
-        found = (guard.unreadable(path, text, self.pinned.text(path)) for path, text in texts.items())
-        return next(filter(None, found), "")
+        results_file = self.repository.metric.results_file
+        seen = [guard.look(path, text, self.pinned.text(path), results_file) for path, text in texts.items()]
+        findings = tuple(found for one in seen for found in one.findings)
+        return guard.Seen(findings, next((one.unread for one in seen if one.unread), ""))
 
     @property
     def scores_apart(self) -> bool:
