@@ -21,9 +21,10 @@ from prometheus_client import CollectorRegistry
 from firetrial.access.v1 import access_pb2, identity_service_pb2, identity_service_pb2_grpc
 from firetrial.audit.v1.events_pb2 import CallAudited
 from firetrial.judge.v1 import entailment_pb2, judge_service_pb2_grpc
+from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2, runner_service_pb2_grpc
 from firetrial.runner.v1 import runner_service_pb2 as pb
-from firetrial_kit import auth, rpc, tenants, tokens
+from firetrial_kit import auth, bounds, rpc, tenants, tokens
 from firetrial_kit.audit import Audit
 from firetrial_kit.bus import Outgoing
 from firetrial_kit.clock import SystemClock
@@ -265,6 +266,52 @@ async def test_a_flood_of_headers_is_refused(place: Place) -> None:
     found = await code(place.runs.GetRun(pb.GetRunRequest(id="r-1"), metadata=many))
     assert found in {grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.RESOURCE_EXHAUSTED}
     assert (await place.runs.ListRuns(pb.ListRunsRequest(), metadata=by("ops"))).runs == []
+
+
+async def never() -> AsyncIterator[bytes]:
+    await asyncio.sleep(60)
+    yield b""
+
+
+async def test_what_a_stranger_sends_is_neither_waited_for_nor_read(place: Place) -> None:
+    """Neither one who never ends its request nor one whose request takes long to read costs anything."""
+    slow = place.channel.stream_unary(f"/{NAME}/GetRun", bytes, bytes)
+    assert await code(slow(never(), timeout=20)) is grpc.StatusCode.UNAUTHENTICATED
+    garbage = place.channel.unary_unary(f"/{NAME}/GetRun", bytes, bytes)
+    assert await code(garbage(b"\xff" * 1000)) is grpc.StatusCode.UNAUTHENTICATED
+    assert await code(garbage(b"\xff" * 1000, metadata=by("acme"))) is grpc.StatusCode.INVALID_ARGUMENT
+    nothing = place.channel.stream_unary(f"/{NAME}/GetRun", bytes, bytes)
+    assert await code(nothing(iter(()), metadata=by("acme"))) is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_request_of_two_million_entries_holds_up_nobody(place: Place) -> None:
+    proposals = [plan_pb2.GateProposal()] * 1_900_000
+    gate = plan_pb2.Gate(proposals=proposals)
+    header = pb.ImportedRun(task_id="x-1", slip=plan_pb2.Slip(plan=plan_pb2.Plan(gate=gate)))
+    call = place.runs.ImportRun(iter([pb.ImportRunRequest(header=header)]), metadata=by("acme"), timeout=30)
+    with pytest.raises(grpc.aio.AioRpcError, match="at most 20,000 entries") as caught:
+        await call
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_one_tenants_streams_leave_room_for_others(place: Place) -> None:
+    def watch(name: str) -> Any:
+        return place.runs.WatchRuns(pb.WatchRunsRequest(experiment_id="e-1"), metadata=by(name), timeout=60)
+
+    held = [watch("acme-reads" if number % 2 else "acme") for number in range(bounds.MOST_STREAMS)]
+    await asyncio.gather(*(stream.read() for stream in held))
+    assert await code(watch("acme").read()) is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert (await watch("umbra").read()).run.id == "t-umbra--e-1"
+    for stream in held:
+        stream.cancel()
+
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await watch("acme").read()
+                break
+            except grpc.aio.AioRpcError:
+                await asyncio.sleep(0.05)
 
 
 async def test_no_token_is_in_any_log_line(place: Place) -> None:

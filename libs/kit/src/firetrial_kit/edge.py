@@ -5,28 +5,32 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 import structlog
 from google.protobuf import any_pb2, duration_pb2
+from google.protobuf.message import DecodeError, Message
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from firetrial_kit import auth, owned, tenants, trace
+from firetrial_kit import auth, bounds, owned, tenants, trace
 from firetrial_kit.audit import Audit, Call
 from firetrial_kit.auth import Gate
+from firetrial_kit.bounds import Streams
 from firetrial_kit.clock import Clock
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.metrics import KitMetrics
 from firetrial_kit.trace import Kind
 
 ERROR_DOMAIN = "firetrial"
 # The longest that a call with one answer may take where the caller set no deadline.
 DEFAULT_DEADLINE = 120.0
+_LONGEST = 3600.0
+"""The same where the caller set one."""
 _LATE = 5.0
 """Seconds that the audit of a call that came to nothing may take: its answer does not wait for longer."""
 
@@ -53,13 +57,17 @@ def status_of(error: FiretrialError) -> status_pb2.Status:
 
 @dataclass(frozen=True, slots=True)
 class Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
-    """Without an `audit` nothing is told of calls."""
+    """Without an `audit` nothing is told of calls.
+
+    To gRPC each method takes a stream of bytes: so nothing that a stranger sends is waited for, or parsed.
+    """
 
     gate: Gate
     audit: Audit | None
     clock: Clock
     metrics: KitMetrics
     log: structlog.typing.FilteringBoundLogger
+    streams: Streams = field(default_factory=Streams)
 
     async def intercept_service(  # type: ignore[override]
         self,
@@ -70,42 +78,36 @@ class Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
         method = handler_call_details.method
         if handler is None or method.startswith(auth.OPEN):
             return handler
-        codecs = {
-            "request_deserializer": handler.request_deserializer,
-            "response_serializer": handler.response_serializer,
-        }
+        inner = _servicers(handler)
         if handler.response_streaming:
-            kind = grpc.stream_stream_rpc_method_handler if handler.request_streaming else (
-                grpc.unary_stream_rpc_method_handler
-            )  # fmt: skip
-            inner = handler.stream_stream if handler.request_streaming else handler.unary_stream
-            return kind(self._streaming(method, inner), **codecs)  # type: ignore[arg-type]
-        kind = grpc.stream_unary_rpc_method_handler if handler.request_streaming else (
-            grpc.unary_unary_rpc_method_handler
-        )  # fmt: skip
-        inner = handler.stream_unary if handler.request_streaming else handler.unary_unary
-        return kind(self._single(method, inner), **codecs)  # type: ignore[arg-type]
+            return grpc.stream_stream_rpc_method_handler(
+                self._streaming(method, handler, inner), response_serializer=handler.response_serializer
+            )
+        return grpc.stream_unary_rpc_method_handler(
+            self._single(method, handler, inner), response_serializer=handler.response_serializer
+        )
 
-    def _single(self, method: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        async def answer(request: Any, context: Any) -> Any:
+    def _single(self, method: str, handler: Any, inner: Callable[..., Any]) -> Callable[..., Any]:
+        async def answer(bodies: AsyncIterable[bytes], context: Any) -> Any:
             async with self._around(method, context) as call:
                 left = context.time_remaining()
-                async with asyncio.timeout(DEFAULT_DEADLINE if left is None else left):
-                    response = await inner(_asked(request, call), context)
+                async with asyncio.timeout(DEFAULT_DEADLINE if left is None else min(left, _LONGEST)):
+                    response = await inner(await _asked(handler, bodies, call), context)
                 call.resources += owned.ids(response) if auth.rule_of(method).changes else ()
                 return response
 
         return answer
 
-    def _streaming(self, method: str, inner: Callable[..., Any]) -> Callable[..., Any]:
-        async def answer(request: Any, context: Any) -> AsyncIterator[Any]:
+    def _streaming(self, method: str, handler: Any, inner: Callable[..., Any]) -> Callable[..., Any]:
+        async def answer(bodies: AsyncIterable[bytes], context: Any) -> AsyncIterator[Any]:
             async with self._around(method, context) as call:
-                async for response in inner(_asked(request, call), context):
-                    if call.principal is None or not self.gate.holds(call.principal):
-                        raise FiretrialError(
-                            Reason.UNAUTHENTICATED, "the token was taken back, or has expired"
-                        )
-                    yield response
+                with self.streams.one_of(call.owner):
+                    async for response in inner(await _asked(handler, bodies, call), context):
+                        if call.principal is None or not self.gate.holds(call.principal):
+                            raise FiretrialError(
+                                Reason.UNAUTHENTICATED, "the token was taken back, or has expired"
+                            )
+                        yield response
 
         return answer
 
@@ -172,18 +174,39 @@ class Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             self.log.warning("audit not stored in time", method=call.method, code=code)
 
 
-def _asked(request: Any, call: Call) -> Any:
+def _servicers(handler: grpc.RpcMethodHandler[Any, Any]) -> Callable[..., Any]:
+    """The servicer's own function."""
+    asks, answers = (
+        "stream" if many else "unary" for many in (handler.request_streaming, handler.response_streaming)
+    )
+    found: Callable[..., Any] = getattr(handler, f"{asks}_{answers}")
+    return found
+
+
+async def _asked(handler: Any, bodies: AsyncIterable[bytes], call: Call) -> Any:
     """The request or requests, with every id in them one of the caller's tenant."""
-    if hasattr(request, "DESCRIPTOR"):
-        call.resources += owned.take(request)
-        return request
-    return _each(request, call)
+    if handler.request_streaming:
+        return _each(handler, bodies, call)
+    async with asyncio.timeout(DEFAULT_DEADLINE):
+        body = await anext(aiter(bodies), None)
+    if body is None:
+        raise invalid("the call", [Fault("request", "", "must be there")])
+    return _taken(handler, body, call)
 
 
-async def _each(requests: AsyncIterator[Any], call: Call) -> AsyncIterator[Any]:
-    async for request in requests:
-        call.resources += owned.take(request)
-        yield request
+async def _each(handler: Any, bodies: AsyncIterable[bytes], call: Call) -> AsyncIterator[Any]:
+    async for body in bodies:
+        yield _taken(handler, body, call)
+
+
+def _taken(handler: Any, body: bytes, call: Call) -> Message:
+    try:
+        request: Message = handler.request_deserializer(body)
+    except DecodeError as error:
+        raise invalid("the call", [Fault("request", "", f"must be what {call.method} takes")]) from error
+    bounds.check(request)
+    call.resources += owned.take(request)
+    return request
 
 
 def _name(call: Call) -> str:
