@@ -99,3 +99,26 @@ async def test_strangers_do_not_fill_the_broker(audit: Audit, broker: Broker, cl
     await audit.tell(call(clock, None), "UNAUTHENTICATED")
     last = broker.told()[-1]
     assert (last.untold, last.tenant, last.principal) == (0, "", "")
+
+
+async def test_refused_calls_of_one_caller_do_not_either(
+    audit: Audit, broker: Broker, clock: ManualClock
+) -> None:
+    other = Principal("umbra-ci", "umbra", frozenset({Scope.SUBMIT}), Means.TOKEN)
+    for _ in range(1000):
+        await audit.tell_refusal(call(clock), "PERMISSION_DENIED")
+    await audit.tell_refusal(call(clock, other), "PERMISSION_DENIED")
+    assert [each.principal for each in broker.told()] == ["acme-ci"] * 60 + ["umbra-ci"]
+    assert broker.told()[-1].untold == 940
+    for _ in range(100):
+        await audit.tell(call(clock), "OK")  # what was done is always told
+    assert len(broker.messages) == 161
+
+
+async def test_a_refusal_that_is_not_stored_is_in_the_log(broker: Broker, clock: ManualClock) -> None:
+    broker.away = True
+    with structlog.testing.capture_logs() as lines:
+        await Audit(broker, clock, structlog.get_logger()).tell_refusal(call(clock), "PERMISSION_DENIED")
+    (line,) = lines
+    assert (line["tenant"], line["principal"], line["method"]) == ("acme", "acme-ci", METHOD)
+    assert (line["code"], line["peer"]) == ("PERMISSION_DENIED", "ipv4:127.0.0.1:4000")

@@ -8,6 +8,7 @@ What a crash leaves undone or untold was not answered.
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -21,8 +22,9 @@ from firetrial_kit.errors import FiretrialError
 from firetrial_kit.tokens import Principal
 
 MAX_RESOURCES = 20
-_STRANGERS = 60
-"""Refused calls of unknown callers that are told one by one in a minute; the rest are counted."""
+_REFUSED = 60
+"""Refused calls of one caller, or of all strangers together, that are told one by one in a minute: what came to
+nothing does not fill the broker. The rest are counted."""
 
 
 @dataclass(slots=True)
@@ -51,11 +53,12 @@ class Audit:
         self._bus = bus
         self._clock = clock
         self._log = log
-        self._minute, self._told, self._untold = 0, 0, 0
+        self._minute, self._untold = 0, 0
+        self._told: Counter[str] = Counter()
 
     async def tell(self, call: Call, code: str) -> None:
         """Wait until it is stored. Raises UNAVAILABLE."""
-        if call.principal is None and not self._room():
+        if code != "OK" and not self._room(call.principal.name if call.principal else ""):
             self._untold += 1
             return
         untold, self._untold = self._untold, 0
@@ -70,7 +73,18 @@ class Audit:
         try:
             await self.tell(call, code)
         except FiretrialError as error:
-            self._log.error("audit not stored", method=call.method, code=code, error=error.message)
+            self.lost(call, code, error.message)
+
+    def lost(self, call: Call, code: str, why: str) -> None:
+        """What could not be stored of a call that came to nothing is in the log at least."""
+        who = {"tenant": call.owner, "principal": call.principal.name if call.principal else ""}
+        about = {
+            "method": call.method,
+            "code": code,
+            "peer": call.peer,
+            "resources": call.resources[:MAX_RESOURCES],
+        }
+        self._log.error("audit not stored", **who, **about, error=why)
 
     def _fact(self, call: Call, code: str, untold: int) -> Outgoing:
         method = call.method.removeprefix("/")
@@ -89,10 +103,11 @@ class Audit:
         payload.took.FromNanoseconds(int((self._clock.monotonic() - call.started) * 1e9))
         return events.fact(method.split(".")[1], payload.id, payload, clock=self._clock)
 
-    def _room(self) -> bool:
-        """Whether one more stranger is told of in this minute."""
+    def _room(self, caller: str) -> bool:
+        """Whether one more refusal of a caller is told in this minute; "" is all strangers."""
         minute = int(self._clock.monotonic() // 60)
         if minute != self._minute:
-            self._minute, self._told = minute, 0
-        self._told += 1
-        return self._told <= _STRANGERS
+            self._minute = minute
+            self._told.clear()
+        self._told[caller] += 1
+        return self._told[caller] <= _REFUSED

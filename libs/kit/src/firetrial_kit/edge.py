@@ -171,7 +171,7 @@ class Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
             async with asyncio.timeout(_LATE):
                 await self.audit.tell_refusal(call, code)
         except TimeoutError:
-            self.log.warning("audit not stored in time", method=call.method, code=code)
+            self.audit.lost(call, code, f"not within {_LATE:g} s")
 
 
 def _servicers(handler: grpc.RpcMethodHandler[Any, Any]) -> Callable[..., Any]:

@@ -54,7 +54,9 @@ class CallAudited(_message.Message):
     trace_id: _builtins.str
     """32 hex digits."""
     untold: _builtins.int
-    """Calls of unknown callers that were refused before this one and are not told one by one."""
+    """Calls that were refused before this one and are not told one by one: in a minute, beyond 60 of one caller,
+    or of all unknown ones together.
+    """
     @_builtins.property
     def resources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of what the call names and of what it made, at most 20."""
