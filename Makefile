@@ -102,6 +102,8 @@ images:  ## build the images of the four services and of operators, firetrial-<n
 DOCKER_COMPOSE ?= docker compose
 COMPOSE = OWNER=$$(id -u):$$(id -g) TAG=$(TAG) $(DOCKER_COMPOSE) --project-directory deploy/compose
 up:  ## start everything on this machine with Docker Compose (after make images); the first time makes the secrets
+	@$(COMPOSE) config --images | sort -u | grep -v -e '^firetrial-' -e '@sha256:' | \
+	  sed 's/^/held to no digest (make pins): /' >&2
 	@$(COMPOSE) up -d --wait
 	@echo "export FIRETRIAL_ENDPOINT=localhost:8443 FIRETRIAL_TLS_CA=$(CURDIR)/deploy/compose/secrets/client/ca.pem" \
 	  "FIRETRIAL_TOKEN_FILE=$(CURDIR)/deploy/compose/secrets/client/token"
@@ -115,10 +117,11 @@ logs:  ## what it says (ONLY="runner judge": these)
 admin:  ## firetrial admin $(ARGS), as the operator, with what runs: ARGS="dead list"
 	@$(COMPOSE) run --rm operate firetrial admin $(ARGS)
 
-pins:  ## print the lines for deploy/compose/.env that hold each upstream image to its digest of today
-	@sed -n 's/^#\([A-Z]*_IMAGE\)=\(.*\)/\1 \2/p' deploy/compose/.env.example | while read -r name image; do \
-	  digest=$$(docker buildx imagetools inspect "$$image" --format '{{.Manifest.Digest}}') || exit 1; \
-	  echo "$$name=$$image@$$digest"; done
+pins:  ## print the lines for deploy/compose/.env that hold each upstream image to the digest that its tag has today
+	@cd deploy/compose && cat .env.example .env 2>/dev/null | sed -n 's/^#\?\([A-Z]*_IMAGE\)=\([^@]*\).*/\1 \2/p' | tac | \
+	  awk '!had[$$1]++' | while read -r name image; do \
+	    digest=$$(docker buildx imagetools inspect "$$image" --format '{{.Manifest.Digest}}') || exit 1; \
+	    echo "$$name=$$image@$$digest"; done
 
 # ---- tests and checks ----
 test: .venv/.dev  ## run all tests: benches alone, in their short form, then the others in two processes

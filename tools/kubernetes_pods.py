@@ -87,6 +87,8 @@ def _images(made: Manifests) -> Iterator[str]:
             name, _, tag = image.rpartition(":") if ":" in image.rsplit("/", 1)[-1] else (image, "", "")
             if not digest and tag in {"", "latest"}:
                 yield f"{one}: image {container['image']} is held to no version"
+            if not digest and not name.rpartition("/")[2].startswith("firetrial-"):
+                yield f"{one}: image {container['image']} is upstream's, and held to no digest"
             if held.setdefault(name, container["image"]) != container["image"]:
                 yield f"{one}: image {container['image']}, elsewhere {held[name]}"
 

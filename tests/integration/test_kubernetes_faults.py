@@ -88,6 +88,12 @@ WRONG = {
     ),
     "latest": Wrong(JUDGE, f"{OWN} image", "firetrial-judge:latest", "is held to no version"),
     "no tag": Wrong(JUDGE, f"{OWN} image", "host:5000/firetrial-judge", "is held to no version"),
+    "no digest": Wrong(
+        "Deployment firetrial/envoy",
+        f"{POD} containers envoy image",
+        "envoyproxy/envoy:v1",
+        "held to no digest",
+    ),
     "two versions": Wrong(FRONT, f"{OWN} image", "firetrial-runner:0.2.0", "elsewhere firetrial-runner:0."),
     "a lax namespace": Wrong(
         "Namespace firetrial-runners", "metadata labels", {}, "enforces no pod security"
