@@ -89,6 +89,34 @@ class RunJudgeFailed(_message.Message):
 Global___RunJudgeFailed: _TypeAlias = RunJudgeFailed  # noqa: Y015
 
 @_typing.final
+class SealedTestRequested(_message.Message):
+    """The sealed test of a repository run waits for a runner of `pool` that makes tests."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_ID_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    run_id: _builtins.str
+    pool: _builtins.str
+    attempt: _builtins.int
+    """1-based; a further one is asked for where infrastructure failed."""
+    def __init__(
+        self,
+        *,
+        run_id: _builtins.str = ...,
+        pool: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "pool", b"pool", "run_id", b"run_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SealedTestRequested: _TypeAlias = SealedTestRequested  # noqa: Y015
+
+@_typing.final
 class JudgeCalibrated(_message.Message):
     """A judge was measured against labels."""
 
