@@ -22,9 +22,11 @@ from firetrial_kit.errors import FiretrialError
 from firetrial_kit.tokens import Principal
 
 MAX_RESOURCES = 20
+STREAM = "FT_AUDIT"
+"""Where an installation that was set up keeps what was told for longer than other facts."""
 _REFUSED = 60
-"""Refused calls of one caller, or of all strangers together, that are told one by one in a minute: what came to
-nothing does not fill the broker. The rest are counted."""
+"""Refused calls of one caller, or of all strangers, that are told one by one in a minute. The rest are counted:
+what came to nothing does not fill the broker."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,9 @@ from typing import Any
 import click
 
 from firetrial.audit.v1.events_pb2 import CallAudited
+from firetrial_kit.audit import STREAM
 from firetrial_kit.events import EVENTS, subject
+from firetrial_kit.jetstream import found
 from firetrial_operate import printing
 from firetrial_operate.access import opened
 from firetrial_operate.admin.stored import messages
@@ -28,7 +30,8 @@ _COLUMNS = ["CALLED", "TENANT", "WHO", "METHOD", "CODE", "RESOURCES", "FROM"]
 def audit(since: timedelta, tenant: str | None, principal: str | None, refused: bool, as_json: bool) -> None:
     """Every call that made or changed something, or was refused, the oldest first.
 
-    The facts are kept as long as all others: two weeks, unless the stream was made otherwise.
+    They are kept for 400 days where the streams were made by `python -m firetrial_kit.streams make`, or as long as
+    its --audit-days said; else as long as all facts, two weeks.
     """
     wanted = {"tenant": tenant, "principal": principal}
 
@@ -43,11 +46,11 @@ def audit(since: timedelta, tenant: str | None, principal: str | None, refused: 
             and not (refused and one["code"] == "OK")
         ]
 
-    found = printing.run(read())
+    calls = printing.run(read())
     if as_json:
-        printing.show_json(found)
+        printing.show_json(calls)
         return
-    printing.table(_COLUMNS, map(_row, found))
+    printing.table(_COLUMNS, map(_row, calls))
 
 
 def _row(one: dict[str, Any]) -> list[str]:
@@ -57,7 +60,8 @@ def _row(one: dict[str, Any]) -> list[str]:
 
 
 async def _calls(js: Any, after: datetime) -> AsyncIterator[CallAudited]:
-    async for message in messages(js, EVENTS, subject("*", "call_audited")):
+    kept = await found(STREAM, js.stream_info(STREAM)) is not None
+    async for message in messages(js, STREAM if kept else EVENTS, subject("*", "call_audited")):
         if message.at >= after:
             yield CallAudited.FromString(message.data)
 
