@@ -2,6 +2,7 @@
 
     python tools/locked.py firetrial-runner firetrial-kit > runner.txt
     pip install --no-deps --require-hashes -r runner.txt
+    python tools/locked.py firetrial-analyzer --without matplotlib  # nor what it alone asks for
 
 The lock is one resolution for everything; each entry names who asked for it (`# via …`),
 so the closure of a few distributions needs no resolver and no network.
@@ -31,17 +32,27 @@ def entries(text: str) -> list[tuple[str, str, frozenset[str]]]:
     return found
 
 
-def closure(text: str, roots: set[str], named: AbstractSet[str] = frozenset()) -> str:
-    """The entries that `roots` ask for, those `named`, and all that these ask for, in the lock's order."""
+def closure(
+    text: str, roots: set[str], named: AbstractSet[str] = frozenset(), without: AbstractSet[str] = frozenset()
+) -> str:
+    """The entries that `roots` ask for, those `named`, and all that these ask for, in the lock's order.
+
+    What is `without` is left out with all that it alone asks for. Raises ValueError for what the lock lacks.
+    """
     lock, wanted, grown = entries(text), set(roots) | named, True
+    if unknown := without - {name for name, *_ in lock}:
+        raise ValueError(f"the lock has no {', '.join(sorted(unknown))}")
     while grown:
-        new = {name for name, _, askers in lock if askers & wanted} - wanted
+        new = {name for name, _, askers in lock if askers & wanted} - wanted - without
         wanted |= new
         grown = bool(new)
     return "".join(lines for name, lines, _ in lock if name in wanted)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("usage: locked.py DISTRIBUTION… (for example firetrial-runner firetrial-kit)")
-    print(closure(LOCK.read_text(), set(sys.argv[1:])), end="")
+    roots, _, without = (set(part.split()) for part in " ".join(sys.argv[1:]).partition("--without"))
+    if not roots:
+        sys.exit(
+            "usage: locked.py DISTRIBUTION… [--without PACKAGE…] (for example firetrial-runner firetrial-kit)"
+        )
+    print(closure(LOCK.read_text(), roots, without=without), end="")

@@ -47,6 +47,13 @@ def test_a_named_package_brings_what_it_needs() -> None:
     assert names(closure(LITTLE, set(), {"b"})) == ["b", "c"]
 
 
+def test_what_is_left_out_takes_along_what_nothing_else_asks_for() -> None:
+    assert names(closure(LITTLE, {"firetrial-kit"}, without={"b"})) == ["a"]
+    assert names(closure(LITTLE, {"firetrial-kit", "firetrial-runner"}, without={"a"})) == ["b", "c"]
+    with pytest.raises(ValueError, match="has no x"):
+        closure(LITTLE, {"firetrial-kit"}, without={"x"})
+
+
 @pytest.mark.parametrize(
     ("service", "has", "lacks"),
     [

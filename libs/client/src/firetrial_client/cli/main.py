@@ -11,7 +11,7 @@ import click
 
 from firetrial_client.cli import plugins
 from firetrial_client.cli.text import show_error
-from firetrial_client.errors import EXIT_INTERRUPTED, exit_code
+from firetrial_client.errors import EXIT_INTERRUPTED, Reason, exit_code
 
 # Name → where it is, and what help says of it. Help loads none of them, so that it need not wait for gRPC.
 _COMMANDS = {
@@ -144,6 +144,10 @@ def _ended(program: Callable[[], Any], as_json: bool) -> int:
     except plugins.errors() as error:
         show_error(plugins.told(error), as_json=as_json)
         return exit_code(str(error.reason))
+    except ModuleNotFoundError as error:  # in an installation that holds less, such as the operators' image
+        message = f"this command needs {error.name}, which is not installed here"
+        show_error({"reason": Reason.PRECONDITION, "message": message, "faults": []}, as_json=as_json)
+        return exit_code(Reason.PRECONDITION)
     except (click.Abort, KeyboardInterrupt):
         if not as_json:
             click.echo("interrupted", err=True)
