@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import permutations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import nats
 import pytest
+import structlog
 from google.protobuf.message import DecodeError
 from nats.aio.client import Client
 from nats.errors import Error
@@ -283,3 +285,22 @@ async def test_three_servers_keep_everything_three_times(secrets: Path, tmp_path
             assert kept.data == b"kept"
             for stream in ("FT_EVT", "FT_WORK", "FT_DEAD", *(f"KV_ft_{name}" for name in SERVICES)):
                 assert (await js.stream_info(stream)).config.num_replicas == 3
+
+
+async def test_the_end_of_a_connection_is_told_in_our_own_words(
+    secrets: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """asyncio says of each that something has no effect, which is none of a night operator's business."""
+    password, ca = (secrets / "watcher" / "nats-password").read_text(), secrets / "authority" / "ca.pem"
+    with structlog.testing.capture_logs() as lines:
+        with deployed.nats(tmp_path, secrets) as url:
+            client = await jetstream.connect(url, name="test", user="watcher", password=password, ca=ca)
+        async with asyncio.timeout(30):
+            while not any(line["event"] == "nats disconnected" for line in lines):
+                await asyncio.sleep(0.02)
+        await client.close()
+    assert not [record for record in caplog.records if "eof_received" in record.getMessage()]
+    logging.getLogger("asyncio").warning("something else")
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == [
+        "something else"
+    ]

@@ -25,8 +25,8 @@ MAX_RESOURCES = 20
 STREAM = "FT_AUDIT"
 """Where an installation that was set up keeps what was told for longer than other facts."""
 _REFUSED = 60
-"""Refused calls of one caller, or of all strangers, that are told one by one in a minute. The rest are counted:
-what came to nothing does not fill the broker."""
+"""Refused calls of one caller, or of all strangers, that are told one by one in a minute, so that they do not
+fill the broker. The rest are counted."""
 
 
 @dataclass(slots=True)

@@ -50,6 +50,12 @@ _DEAD_AGE = 90 * 24 * 3600.0
 # Set aside by the broker at once, and the oldest letters make room.
 _DEAD_BYTES = 64 * 1024 * 1024
 _DEAD_WINDOW = 24 * 3600.0
+# asyncio says so, and goes on well, whenever the broker ends a TLS connection of the client's.
+_NOTHING = "returning true from eof_received() has no effect when using ssl"
+
+
+def _is_something(record: logging.LogRecord) -> bool:
+    return record.msg != _NOTHING
 
 
 async def connected(settings: BrokerSettings, name: str) -> Client:
@@ -93,6 +99,7 @@ async def connect(
         options |= {"user": user, "password": password, "inbox_prefix": f"_INBOX_{user}"}
     if ca:
         options["tls"] = authorities(ca)
+        logging.getLogger("asyncio").addFilter(_is_something)
     try:
         # The client itself would try for ever, and a service that waits looks like one that works.
         async with asyncio.timeout(_START):

@@ -30,8 +30,8 @@ _COLUMNS = ["CALLED", "TENANT", "WHO", "METHOD", "CODE", "RESOURCES", "FROM"]
 def audit(since: timedelta, tenant: str | None, principal: str | None, refused: bool, as_json: bool) -> None:
     """Every call that made or changed something, or was refused, the oldest first.
 
-    They are kept for 400 days where the streams were made by `python -m firetrial_kit.streams make`, or as long as
-    its --audit-days said; else as long as all facts, two weeks.
+    They are kept for 400 days where `python -m firetrial_kit.streams make` made the streams, or as long as it
+    was told by --audit-days; else as long as all facts, two weeks.
     """
     wanted = {"tenant": tenant, "principal": principal}
 
