@@ -9,7 +9,10 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
 from locked import LOCK, NAME, closure
+
+from firetrial_client.local import doctor
 
 DOCKERFILE = (Path(__file__).resolve().parents[2] / "libs" / "operate" / "Dockerfile").read_text()
 # As in the image: what was left out cannot be found. Then each command is loaded, with those below it.
@@ -84,3 +87,10 @@ def test_a_command_that_wants_it_names_what_is_missing(tmp_path: Path) -> None:
     assert made.stderr == "Error: this command needs onnxruntime, which is not installed here\n"
     told = json.loads(run(*asked, "--json").stdout)["error"]
     assert told["reason"] == "PRECONDITION"
+
+
+def test_doctor_misses_no_broker_where_everything_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FIRETRIAL_ENDPOINT", raising=False)
+    assert "nats-server" in {name for name, *_ in doctor.checks()}
+    monkeypatch.setenv("FIRETRIAL_ENDPOINT", "envoy:8443")
+    assert "nats-server" not in {name for name, *_ in doctor.checks()}
