@@ -78,7 +78,7 @@ class Dispatch:
     @property
     def quotas(self) -> QuotaKeeper:
         """What the runs of a tenant may use."""
-        return QuotaKeeper(self.books, self.clock, self.metrics.quota_refused)
+        return QuotaKeeper(self.books, self.clock, self.metrics.quota_refused, self.announce.again)
 
     async def take(self, record: RunRecord) -> None:
         """Run it, or finish what another left of it, or say again what came of it.
@@ -163,6 +163,7 @@ class Dispatch:
                 await self.cancel(after.id)
         else:
             await self.turns.end(record)
+        await self.quotas.release(record.run.id)
         await self.announce.finished(record)
 
     async def _write_off(self, record: RunRecord) -> None:
@@ -213,6 +214,8 @@ class Dispatch:
         try:
             if turn := await self.quotas.take(run):
                 await self.books.change_run(run.id, lambda run: runs.waits(run, turn))
+                if await self.quotas.hold(run):
+                    return
                 raise WaitsError(run, turn, _TURN_S)
             with self.stay.busy():
                 await self._conduct(run.id)

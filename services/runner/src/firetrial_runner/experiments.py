@@ -208,6 +208,7 @@ class Experiments:
     async def _start(self, experiment: Experiment, task_ids: Iterable[str], slip: plan_pb2.Slip) -> None:
         plan, told = plan_to_domain(slip.plan), slip_to_domain(slip)
         asked = expand(experiment.id, task_ids, plan, self.clock.now())
+        await self.dispatch.turns.open(experiment)
         for run in asked:
             await self.dispatch.request(run, told)
         # Only now: a cancellation meanwhile has not seen those that were asked for after it.

@@ -64,6 +64,7 @@ class Reaper:
         for lease in dead:
             self.presence.forget(lease)
         await self.dispatch.turns.sweep()
+        await self.dispatch.quotas.sweep()
 
     def _remove_folders(self, lease: str) -> None:
         for folder in self.work_dir.glob(f"*.{lease}"):

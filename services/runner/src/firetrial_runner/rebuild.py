@@ -22,7 +22,7 @@ from firetrial_runner.run import Run
 from firetrial_runner.turn_taking import TurnTaking
 from firetrial_runner.wire import experiment_plan, experiment_slip, result_to_domain
 
-_FOLLOWS = frozenset(("offers", "turns"))
+_FOLLOWS = frozenset(("offers", "turns", "line"))
 _SHARED = "other experiments may use it"
 
 

@@ -16,6 +16,7 @@ from firetrial_runner.gateway.account import Account
 from firetrial_runner.gating.gate import Proposal
 from firetrial_runner.gpus.offers import Offers
 from firetrial_runner.kinds.sealed import TrialRecord
+from firetrial_runner.quotas.line import Line
 from firetrial_runner.quotas.use import Use
 from firetrial_runner.run import Run
 from firetrial_runner.turns import Turns
@@ -47,6 +48,7 @@ class Books:
         self.quotas = quotas
         self.attendants = attendants(state)
         self.uses: Records[Use] = Records(state, "use", Use)
+        self.lines: Records[Line] = Records(state, "line", Line)
         self.agents: Records[Agent] = Records(state, "agent", Agent)
         self.experiments: Records[Experiment] = Records(state, "experiment", Experiment)
         self.accounts: Records[Account] = Records(state, "account", Account)

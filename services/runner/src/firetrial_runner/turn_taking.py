@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from firetrial_kit import tenants
 from firetrial_runner import run as runs
 from firetrial_runner.announce import Announcer
-from firetrial_runner.experiment import Experiment, first_run
+from firetrial_runner.experiment import Experiment, Plan, first_run
+from firetrial_runner.quotas.use import at_once
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.turns import Turns
-from firetrial_runner.wire import at_once, experiment_plan
+from firetrial_runner.wire import experiment_plan, slip_plan
+
+_TURN = "its turn: at most {} runs of the experiment run at the same time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +27,24 @@ class TurnTaking:
     books: Books
     announce: Announcer
 
+    async def open(self, experiment: Experiment) -> None:
+        """Let the experiment have turns, where its plan or its tenant's quotas bound its runs."""
+        if self._most(experiment.id, experiment_plan(experiment))[0] is not None:
+            await self.books.turns.create(experiment.id, Turns())
+
     async def hold(self, record: RunRecord) -> str:
         """What a new run waits for, where its experiment has turns; "" where it may go now."""
-        most = at_once(record.slip)
-        if not most or await self.books.experiments.find(record.run.experiment_id) is None:
-            return ""
-        return f"its turn: at most {most} runs of the experiment run at the same time"
+        id_ = record.run.experiment_id
+        most, told = self._most(id_, slip_plan(record.slip))
+        return told if most is not None and await self.books.turns.find(id_) is not None else ""
 
     async def fill(self, experiment_id: str) -> None:
         """Let go as many as may go; nothing where the experiment has no turns."""
         experiment = await self.books.experiments.find(experiment_id)
-        if experiment is None or not experiment_plan(experiment).at_once:
+        if experiment is None:
             return
-        await self.books.turns.create(experiment_id, Turns())
-        while True:
+        await self.open(experiment)
+        while await self.books.turns.find(experiment_id) is not None:
             while await self._let_one_go(experiment):
                 pass
             if not await self._tell(experiment_id):
@@ -44,17 +52,17 @@ class TurnTaking:
 
     async def hand_on(self, before: RunRecord, after: str) -> None:
         """The next attempt has the turn of the one before."""
-        if not await self.hold(before):
-            return
         experiment_id = before.run.experiment_id
-        await self.books.turns.create(experiment_id, Turns())
+        if await self.books.turns.find(experiment_id) is None:
+            return
         await self.books.turns.change(experiment_id, lambda turns: turns.handed_on(before.run.id, after))
         await self._tell(experiment_id)
 
     async def end(self, record: RunRecord) -> None:
         """An agent's part is over: another run may go."""
         id_ = record.run.experiment_id
-        turns = await self.books.turns.find(id_) if at_once(record.slip) else None
+        bounded = self._most(id_, slip_plan(record.slip))[0] is not None
+        turns = await self.books.turns.find(id_) if bounded else None
         if turns is not None and record.run.id in turns.going:
             await self._change(id_, Turns.ended, record.run.id)
             await self.fill(id_)
@@ -65,15 +73,26 @@ class TurnTaking:
             await self._free(id_, (await self.books.turns.get(id_)).going)
             await self.fill(id_)
 
+    def _most(self, id_: str, plan: Plan) -> tuple[int | None, str]:
+        """(how many of an experiment's runs may have their turn, what others wait for); None for any.
+
+        Its tenant's quota is one for all that the tenant has: no run goes that could not start by itself.
+        """
+        most, told = at_once(self.books.quotas(tenants.of(id_)), plan.limits.gpus.count)
+        if plan.at_once and (most is None or plan.at_once <= most):
+            return plan.at_once, _TURN.format(plan.at_once)
+        return most, told
+
     async def _let_one_go(self, experiment: Experiment) -> bool:
         """Whether a slot got its turn, by us or another: there may be a next one."""
         turns, plan = await self.books.turns.get(experiment.id), experiment_plan(experiment)
         place, run_id = turns.passed, first_run(experiment, plan, turns.passed)
+        most, _ = self._most(experiment.id, plan)
         if run_id is None or experiment.cancel_requested or await self.books.runs.find(run_id) is None:
             return False
 
         def change(turns: Turns) -> Turns | None:
-            return turns.let_go(run_id, plan.at_once) if turns.passed == place else None
+            return turns.let_go(run_id, most) if turns.passed == place else None
 
         return (await self.books.turns.change(experiment.id, change)).passed > place
 

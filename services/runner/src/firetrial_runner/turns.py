@@ -16,9 +16,9 @@ class Turns:
     untold: tuple[str, ...] = ()
     passed: int = 0
 
-    def let_go(self, run_id: str, at_once: int) -> Turns | None:
-        """With the next slot's run; None where no turn is free."""
-        if len(self.going) >= at_once:
+    def let_go(self, run_id: str, at_once: int | None) -> Turns | None:
+        """With the next slot's run; None where no turn is free. None at once is without bound."""
+        if at_once is not None and len(self.going) >= at_once:
             return None
         return Turns((*self.going, run_id), (*self.untold, run_id), self.passed + 1)
 

@@ -170,9 +170,9 @@ def cost_cap(slip: str) -> float | None:
     return plan.max_cost_usd if plan.HasField("max_cost_usd") else None
 
 
-def at_once(slip: str) -> int:
-    """Runs of the experiment of a slip that may run at the same time; 0 for no bound."""
-    return slip_to_wire(slip).plan.at_once
+def slip_plan(slip: str) -> Plan:
+    """The plan of a slip."""
+    return plan_to_domain(slip_to_wire(slip).plan)
 
 
 def denied_hosts(slip: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from firetrial.runner.v1.events_pb2 import ExperimentFailed
 from firetrial_kit import events, tenants
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.tokens import Quotas
-from firetrial_runner.run import Run, RunState
+from firetrial_runner.run import Run, RunState, cancelled
 from unit.runner.world import World, until
 
 ACME = {"acme": Quotas(runs_at_once=2, runs_per_day=10, gpus_at_once=4, usd_per_month=5.0)}
@@ -152,6 +152,105 @@ async def test_the_place_of_a_dead_runner_is_taken_back(world: World) -> None:
     assert await world.dispatch.quotas.take(third) == ""
     assert set((await world.books.uses.get("t-acme--use")).places) == {third.id}
     assert refusals(world, "runs_at_once") == 1
+
+
+TURN = "its tenant's turn: at most 2 of the tenant's runs run at the same time"
+
+
+async def test_an_experiment_asks_its_pool_for_no_more_runs_than_the_quota(world: World) -> None:
+    runs = await submit(world, "say", repeats=6)
+    assert len(world.work()) == 2
+    assert [(await world.run(run.id)).waiting_for for run in runs] == ["", "", *[TURN] * 4]
+    await world.deliver()
+    assert {(await world.run(run.id)).state for run in runs} == {RunState.CONCLUDED}
+
+
+async def test_the_plans_own_bound_holds_where_it_is_less(world: World) -> None:
+    runs = await submit(world, "say", repeats=3, at_once=1)
+    assert len(world.work()) == 1
+    assert "of the experiment" in (await world.run(runs[1].id)).waiting_for
+
+
+async def test_a_quota_that_is_lifted_lets_all_go_by_the_next_sweep(tmp_path: Path) -> None:
+    quotas = dict(ACME)
+    world = World(tmp_path / "work", **of(quotas))  # type: ignore[arg-type]
+    runs = await submit(world, "say", repeats=6)
+    del quotas["acme"]
+    await world.reaper.sweep()
+    assert len(world.work()) == 6
+    await world.deliver()
+    assert {(await world.run(run.id)).state for run in runs} == {RunState.CONCLUDED}
+
+
+async def full(world: World) -> tuple[list[Run], list[Run]]:
+    """(two runs that have the tenant's places, two that found none and wait)."""
+    placed = await submit(world, "say", repeats=2)
+    assert [await world.dispatch.quotas.take(run) for run in placed] == ["", ""]
+    waiting = await submit(world, "say", repeats=2, model="other")
+    for run in waiting:
+        await world.dispatch.take(await world.books.runs.get(run.id))
+    return placed, waiting
+
+
+async def test_what_waits_for_a_place_waits_outside_of_its_pool(world: World) -> None:
+    placed, waiting = await full(world)
+    assert [(await world.run(run.id)).waiting_for for run in waiting] == [TURN, TURN]
+    assert len(world.work()) == 4
+    await world.dispatch.quotas.release(placed[0].id)
+    assert len(world.work()) == 5
+    assert [(await world.run(run.id)).waiting_for for run in waiting] == ["", TURN]
+    await world.deliver()
+    assert {(await world.run(run.id)).state for run in (*placed, *waiting)} == {RunState.CONCLUDED}
+    assert (await world.books.uses.get("t-acme--use")).places == {}
+    assert (await world.books.lines.get("t-acme--line")).held == {}
+
+
+async def test_those_that_wait_no_more_are_passed_over(world: World) -> None:
+    placed, waiting = await full(world)
+    now = world.clock.now()
+    await world.books.change_run(waiting[0].id, lambda run: cancelled(run, now))  # and its runner died then
+    await world.dispatch.quotas.release(placed[0].id)
+    assert [(await world.run(run.id)).waiting_for for run in waiting] == ["", ""]
+    assert len(world.work()) == 5
+
+
+async def test_one_that_was_let_go_and_not_told_is_told_by_the_next_sweep(world: World) -> None:
+    placed, waiting = await full(world)
+    world.bus.fail_next = FiretrialError(Reason.UNAVAILABLE, "the broker is away")
+    with pytest.raises(FiretrialError):
+        await world.dispatch.quotas.release(placed[0].id)
+    assert len(world.work()) == 4
+    await world.reaper.sweep()
+    assert len(world.work()) == 5
+    assert (await world.run(waiting[0].id)).waiting_for == ""
+    await world.reaper.sweep()
+    assert len(world.work()) == 5
+
+
+async def test_the_places_of_a_dead_runner_go_to_those_that_wait_by_the_next_sweep(world: World) -> None:
+    _, waiting = await full(world)
+    world.clock.advance(61)
+    await world.reaper.sweep()
+    assert len(world.work()) == 6
+    assert [(await world.run(run.id)).waiting_for for run in waiting] == ["", ""]
+
+
+async def test_a_run_that_comes_twice_keeps_its_place(world: World) -> None:
+    """Its message was read by two runners; the one that is too late gives up no place of the other's."""
+    (run,) = await submit(world, "sleep", repeats=1)
+    asked = await world.books.runs.get(run.id)
+    first = asyncio.create_task(world.dispatch.take(asked))
+
+    async def running() -> bool:
+        return (await world.run(run.id)).state is RunState.RUNNING
+
+    await until(running)
+    with pytest.raises(FiretrialError, match="other hands"):
+        await world.again().dispatch.take(asked)
+    assert set((await world.books.uses.get("t-acme--use")).places) == {run.id}
+    await world.dispatch.cancel(run.id)
+    await first
+    assert (await world.books.uses.get("t-acme--use")).places == {}
 
 
 async def test_without_quotas_nothing_is_kept(tmp_path: Path) -> None:

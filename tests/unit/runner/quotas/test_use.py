@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firetrial_kit.tokens import Quotas
-from firetrial_runner.quotas.use import OverQuotaError, Place, Use
+from firetrial_runner.quotas.use import OverQuotaError, Place, Use, at_once
 
 NOW = datetime(2026, 7, 31, 23, 59, tzinfo=UTC)
 
@@ -58,3 +58,10 @@ def test_a_run_without_gpus_needs_none() -> None:
     assert use.placing("r-2", 0, NOW, Quotas(gpus_at_once=4)) is not None
     with pytest.raises(OverQuotaError):
         use.placing("r-3", 1, NOW, Quotas(gpus_at_once=4))
+
+
+def test_how_many_of_one_kind_run_at_the_same_time() -> None:
+    assert at_once(Quotas(), 2) == (None, "")
+    assert at_once(Quotas(runs_at_once=3, gpus_at_once=4), 0)[0] == 3
+    most, told = at_once(Quotas(runs_at_once=3, gpus_at_once=4), 2)
+    assert (most, told) == (2, "its tenant's turn: the tenant's runs have at most 4 GPUs at the same time")

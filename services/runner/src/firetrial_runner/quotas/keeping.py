@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 from firetrial_kit import tenants
@@ -14,7 +13,8 @@ from firetrial_kit.tokens import Quotas
 from firetrial_runner.experiment import Plan
 from firetrial_runner.gateway.account import Account, month
 from firetrial_runner.quotas.use import OverQuotaError, Use
-from firetrial_runner.records import Books
+from firetrial_runner.quotas.waiting import Waiting
+from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import Run, RunState
 
 _YOUNG_S = 60.0
@@ -25,19 +25,25 @@ _CURES = {
     "gpus_at_once": "must cover the GPUs of one run",
     "usd_per_month": "is used up: ask again next month (UTC), or for a model that costs nothing",
 }
-_WAITS = {
-    "runs_at_once": "its tenant's turn: at most {:g} of the tenant's runs run at the same time",
-    "gpus_at_once": "its tenant's turn: the tenant's runs have at most {:g} GPUs at the same time",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaKeeper:
-    """`refused` is told of (tenant, quota) whenever one had no room."""
+    """`refused` is told of (tenant, quota) whenever one had no room; `again` puts a run back into its pool.
+
+    What waits for a place stands outside of its pool, in nobody's way, and is not taken for work that more
+    runners could do. Whoever gives up a place lets others go.
+    """
 
     books: Books
     clock: Clock
     refused: Callable[[str, str], None]
+    again: Callable[[RunRecord], Awaitable[None]]
+
+    @property
+    def waiting(self) -> Waiting:
+        """Those that found no place."""
+        return Waiting(self.books, self.again)
 
     async def ask(self, experiment_id: str, tasks: tuple[str, ...], plan: Plan) -> None:
         """Count the runs of these tasks as asked for today; the same again counts once.
@@ -47,13 +53,13 @@ class QuotaKeeper:
         tenant, quotas = self._of(experiment_id)
         if quotas == Quotas():
             return
-        runs = len(tasks) * len(plan.agents) * plan.repeats
+        count = len(tasks) * len(plan.agents) * plan.repeats
         over = [*self._never(plan, quotas), *await self._spent(experiment_id, plan, quotas)]
         if not over and quotas.runs_per_day is not None:
             what, now = digest(experiment_id, sorted(tasks), length=12), self.clock.now()
             most = quotas.runs_per_day
             try:
-                await self._change(tenant, lambda use: use.asking(what, runs, now, most))
+                await self._change(tenant, lambda use: use.asking(what, count, now, most))
             except OverQuotaError as error:
                 over.append(error)
         if over:
@@ -62,24 +68,51 @@ class QuotaKeeper:
     async def take(self, run: Run) -> str:
         """Give a run a place among those of its tenant; what it waits for where there is none, else ""."""
         tenant, quotas = self._of(run.id)
-        if quotas.runs_at_once is None and quotas.gpus_at_once is None:
+        if not _bounded(quotas):
             return ""
         try:
-            with suppress(OverQuotaError):
+            try:
                 await self._place(tenant, run, quotas)
-                return ""
-            await self._free(tenant)
-            await self._place(tenant, run, quotas)
+            except OverQuotaError:
+                await self._free(tenant)
+                await self._place(tenant, run, quotas)
         except OverQuotaError as over:
             self.refused(tenant, over.quota)
-            return _WAITS[over.quota].format(over.most)
+            return over.waits
+        await self.waiting.leave(tenant, [run.id])
         return ""
 
+    async def hold(self, run: Run) -> bool:
+        """Let a run that found no place wait outside of its pool; False where it must wait in it."""
+        tenant, quotas = self._of(run.id)
+        held = await self.waiting.join(tenant, run)
+        await self._let_go(tenant, quotas)  # a place may have become free meanwhile
+        return held
+
     async def release(self, run_id: str) -> None:
-        """The run is over, here at least; it may have had no place."""
+        """Give up a run's place, unless it runs, perhaps elsewhere; others may go."""
         tenant, quotas = self._of(run_id)
-        if quotas.runs_at_once is not None or quotas.gpus_at_once is not None:
-            await self._change(tenant, lambda use: use.without([run_id]))
+        if not _bounded(quotas):
+            return
+        record = await self.books.runs.find(run_id)
+        if record is not None and record.run.state is RunState.RUNNING:
+            return
+        await self._change(tenant, lambda use: use.without([run_id]))
+        if record is None or record.run.is_over:
+            await self.waiting.leave(tenant, [run_id])
+        await self._let_go(tenant, quotas)
+
+    async def sweep(self) -> None:
+        """Do what was left undone: take back the places of runs that are over, and let others go."""
+        for id_ in await self.books.lines.ids():
+            tenant, quotas = self._of(id_)
+            await self._free(tenant)
+            await self.waiting.mend(tenant)
+            await self._let_go(tenant, quotas)
+
+    async def _let_go(self, tenant: str, quotas: Quotas) -> None:
+        use = await self.books.uses.find(_id(tenant)) or Use()
+        await self.waiting.let_go(tenant, use.free(quotas))
 
     def _of(self, id_: str) -> tuple[str, Quotas]:
         tenant = tenants.of(id_)
@@ -98,9 +131,8 @@ class QuotaKeeper:
         await self._change(tenant, lambda use: use.without(id_ for id_ in old if id_ not in running))
 
     async def _change(self, tenant: str, change: Callable[[Use], Use | None]) -> Use:
-        id_ = f"{tenants.tag(tenant)}use"
-        await self.books.uses.create(id_, Use())
-        return await self.books.uses.change(id_, change)
+        await self.books.uses.create(_id(tenant), Use())
+        return await self.books.uses.change(_id(tenant), change)
 
     def _never(self, plan: Plan, quotas: Quotas) -> Iterator[OverQuotaError]:
         """Quotas that no run of the plan will ever fit into."""
@@ -127,3 +159,12 @@ class QuotaKeeper:
         return FiretrialError(
             Reason.PRECONDITION, f"the tenant {tenant} has no room for that: {told}", faults=faults
         )
+
+
+def _id(tenant: str) -> str:
+    return f"{tenants.tag(tenant)}use"
+
+
+def _bounded(quotas: Quotas) -> bool:
+    """Whether runs need places."""
+    return quotas.runs_at_once is not None or quotas.gpus_at_once is not None
