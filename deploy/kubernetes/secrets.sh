@@ -27,3 +27,4 @@ secret firetrial nats ca.pem nats.pem nats.key passwords.conf
 secret firetrial objects root-password private.pem private.key
 secret firetrial setup ca.pem nats-password root-password parser-s3-secret-key runner-s3-secret-key \
   judge-s3-secret-key analyzer-s3-secret-key operator-s3-secret-key
+secret firetrial operator ca.pem nats-password s3-secret-key token

@@ -88,8 +88,9 @@ def test_who_reaches_whom(rendered: Rendered) -> None:
         (f"firetrial/{a}", f"firetrial/{b}", 50051) for a, b in pairwise(("parser", "judge", "analyzer"))
     }
     for name, port in (("nats", 4222), ("objects", 9000)):
-        wanted |= {(f"firetrial/{one}", f"firetrial/{name}", port) for one in (*services, "setup")}
+        wanted |= {(f"firetrial/{one}", f"firetrial/{name}", port) for one in (*services, "setup", "operate")}
         wanted.add((workers, f"firetrial/{name}", port))
+    wanted.add(("firetrial/operate", "firetrial/envoy", 8443))
     assert kubernetes_network.ways(rendered["demo"]) == wanted
 
 
@@ -105,6 +106,22 @@ def test_what_runs_agents_cannot_read_ground_truths(rendered: Rendered, secrets:
             assert (told["FIRETRIAL_S3_ACCESS_KEY"], told["FIRETRIAL_NATS_USER"]) == ("runner", "runner")
     keys = {"ca.pem", "nats-password", "s3-secret-key", "model-key"}
     assert secrets["firetrial-runners", "firetrial-runner"] == keys
+
+
+def test_operators_are_told_what_compose_tells_them_and_are_not_there_by_themselves(
+    rendered: Rendered,
+) -> None:
+    services = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())["services"]
+    wanted = {key: value for key, value in services["operate"]["environment"].items() if "${" not in value}
+    for made in rendered.values():
+        (pods,) = (one for one in made.pods if one.name == "operate")
+        assert (
+            wanted.items() - {("FIRETRIAL_OBJECTS_URL", "https://objects:9000")}
+            <= made.environment(pods, *pods.containers).items()
+        )
+        assert made.named("StatefulSet", "firetrial")["operate"]["spec"]["replicas"] == 0
+        holders = [one.name for one in made.pods if "firetrial-operator" in json.dumps(one.spec)]
+        assert holders == ["operate"]
 
 
 def test_the_broker_and_the_endpoint_have_the_files_that_are_tested_elsewhere(rendered: Rendered) -> None:

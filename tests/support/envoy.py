@@ -26,10 +26,11 @@ _OWN, _INSIDE = (8443, 8444, 9901, 9902), (50051, 3000)
 
 @dataclass(frozen=True, slots=True)
 class Envoy:
-    """Ports of the endpoint and of the figures, and the file with all that Envoy said."""
+    """Ports of the endpoint, the figures and the admin interface, and the file with all that Envoy said."""
 
     port: int
     figures: int
+    admin: int
     log: Path
 
     def figure(self, path: str) -> str:
@@ -70,7 +71,7 @@ def envoy(folder: Path, secrets: Path, upstreams: Mapping[str, int]) -> Iterator
     ports = {number: servers.free_port() for number in _OWN}
     config = folder / "envoy.yaml"
     config.write_text(configured(secrets, ports, {"grafana": servers.free_port(), **upstreams}))
-    found = Envoy(ports[8443], ports[9901], folder / "envoy.log")
+    found = Envoy(ports[8443], ports[9901], ports[9902], folder / "envoy.log")
     argv = [str(servers.BIN / "envoy"), "-c", str(config), "--log-level", "warning"]
     argv += ["--concurrency", "1", "--use-dynamic-base-id", "--file-flush-interval-msec", "100"]
     with found.log.open("wb") as log:

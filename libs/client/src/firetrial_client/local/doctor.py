@@ -18,7 +18,7 @@ Found = tuple[str, bool, str, str]
 def checks() -> list[Found]:
     """(name, ok, detail, cure) of each thing that was looked at."""
     home = default_home(os.environ)
-    elsewhere = "FIRETRIAL_ENDPOINT" in os.environ  # nothing is started here, and the broker's program may be missing
+    elsewhere = "FIRETRIAL_ENDPOINT" in os.environ  # nothing is started here: no broker's program is missed
     return [_python(), *([] if elsewhere else [_broker()]), _room(home), _running(home)]
 
 
