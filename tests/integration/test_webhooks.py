@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -273,6 +274,31 @@ async def test_killed_in_the_middle_nothing_is_lost(hooks: Hooks, bus: JetStream
     ids = hooks.receiver.ids("lab")
     assert len(ids) < 90  # what came twice has the id it had
     assert hooks.end() == 0
+
+
+async def test_killed_in_the_middle_the_order_of_each_resource_holds(hooks: Hooks, bus: JetStreamBus) -> None:
+    """What the killed process had in hand arrives before what is told later, and as it was told."""
+    hooks.environ["FIRETRIAL_ACK_WAIT"] = "3"
+    keys, first, later = [f"r-{number}" for number in range(8)], range(1, 6), range(6, 9)
+    hooks.endpoint("lab", "503")
+    hooks.start()
+    for attempt in first:
+        await tell(bus, *keys, attempt=attempt)
+        await asyncio.sleep(0.3)  # so that they do not run out of time in the order in which they came
+    servers.wait_for(lambda: hooks.metric("firetrial_webhook_waiting", endpoint="lab") == 40, "all in hand")
+    hooks.end(signal.SIGKILL)
+    for attempt in later:
+        await tell(bus, *keys, attempt=attempt)
+    hooks.receiver.ways["lab"] = ["200"]
+    hooks.receiver.came.clear()
+    hooks.start()
+    servers.wait_for(lambda: len({*hooks.receiver.ids("lab")}) == 64, "all of them", 60)
+    came: dict[str, list[int]] = {key: [] for key in keys}
+    for event in hooks.receiver.events("lab"):
+        came[event["subject"]].append(event["data"]["run"]["attempt"])
+    assert {key: list(dict.fromkeys(told)) for key, told in came.items()} == {
+        key: [*first, *later] for key in keys
+    }
 
 
 def test_what_is_wrong_is_told_before_anything_starts(hooks: Hooks) -> None:

@@ -41,6 +41,8 @@ R = TypeVar("R")
 MIN_SERVER = (2, 10)
 _START = 10.0
 _FETCH = 2.0
+_OVERDUE = 1.0
+"""Seconds after its ack wait by which the broker has surely taken a message for lost."""
 # What the client raises while the broker is away.
 DOWN = (nats.errors.Error, APIError, OSError, asyncio.TimeoutError)
 UNREAD_S = 10.0
@@ -274,9 +276,7 @@ class JetStreamBus:
                 except DOWN as error:
                     # The consumer itself may be gone (a wiped broker): made again on the next round.
                     self._log.warning("consumer paused", consumer=consumer.name, error=said(error))
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(1.0):
-                            await stop.wait()
+                    await _pause(stop, 1.0)
             if running:
                 await asyncio.wait(running)
         finally:
@@ -285,24 +285,48 @@ class JetStreamBus:
             await asyncio.gather(*running, return_exceptions=True)
 
     async def _pump(self, consumer: Consumer, stop: asyncio.Event, running: set[asyncio.Task[None]]) -> None:
-        await self._js.add_consumer(
+        info = await self._js.add_consumer(
             consumer.stream,
             durable(consumer.name, consumer.subjects, consumer.ack_wait, only_new=consumer.only_new),
         )
         pull = await self._js.pull_subscribe_bind(durable=consumer.name, stream=consumer.stream)
+
+        def begin(message: Msg) -> None:
+            task = asyncio.create_task(self._settle(message, consumer))
+            running.add(task)
+            task.add_done_callback(running.discard)
+
         try:
+            lost = (info.num_ack_pending or 0) - len(running)
+            if consumer.in_order and lost > 0:
+                for message in await self._lost(pull, lost, consumer.ack_wait, stop):
+                    begin(message)
             while not stop.is_set():
                 free = consumer.concurrency - len(running)
                 if free <= 0:
                     await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED, timeout=_FETCH)
                     continue
                 for message in await self._fetch(pull, free, stop):
-                    task = asyncio.create_task(self._settle(message, consumer))
-                    running.add(task)
-                    task.add_done_callback(running.discard)
+                    begin(message)
         finally:
             with suppress(*DOWN):
                 await pull.unsubscribe()
+
+    async def _lost(
+        self, pull: JetStreamContext.PullSubscription, count: int, ack_wait: float, stop: asyncio.Event
+    ) -> list[Msg]:
+        """The messages that nobody has in hand any more, in the order in which they were told.
+
+        The broker gives them back as they run out of time, which is no order, but before all that is new.
+        """
+        await _pause(stop, ack_wait + _OVERDUE)
+        found: list[Msg] = []
+        while not stop.is_set() and len(found) < count:
+            more = await self._fetch(pull, count - len(found), stop)
+            if not more:
+                break
+            found += more
+        return sorted(found, key=lambda message: message.metadata.sequence.stream)
 
     async def _fetch(
         self, pull: JetStreamContext.PullSubscription, count: int, stop: asyncio.Event
@@ -327,6 +351,12 @@ class JetStreamBus:
         except DOWN as error:
             # Not settled, so the broker gives it again after the ack wait: the handler is ready for that.
             self._log.warning("not settled", consumer=consumer.name, error=said(error))
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
 
 
 async def _told(subject: str, following: JetStreamContext.PushSubscription) -> AsyncIterator[Received]:

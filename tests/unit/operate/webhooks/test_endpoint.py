@@ -90,10 +90,10 @@ def test_a_tenant_is_told_of_its_own() -> None:
     def endpoint(tenant: str) -> Endpoint:
         return Endpoint("lab", "https://x.example/", (), (), tenant=tenant)
 
-    keys = ["r-1", "t-blue--r-1", "t-blue-2--r-1", "t-red--r-1"]
+    keys = ["r-1", "t-test@057b", "t-blue--r-1", "t-blue-2--r-1", "t-red--r-1"]
     assert [key for key in keys if endpoint("").wants(key)] == keys
     assert [key for key in keys if endpoint("blue").wants(key)] == ["t-blue--r-1"]
-    assert [key for key in keys if endpoint("local").wants(key)] == ["r-1"]
+    assert [key for key in keys if endpoint("local").wants(key)] == ["r-1", "t-test@057b"]
 
 
 def test_what_signs_is_not_shown() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from firetrial_kit import documents, logs
+from firetrial_kit import documents, logs, tenants
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_operate.webhooks import signing
 from firetrial_operate.webhooks.endpoint import Endpoint, subjects, url_fault
@@ -47,7 +47,7 @@ class _Told(BaseModel):
     events: list[str] = Field(min_length=1)
     secrets: list[str] = Field(min_length=1, max_length=2)
     headers: dict[str, str] = {}
-    tenant: str = Field(default="", pattern=r"^[a-z0-9-]{0,32}$")
+    tenant: str = Field(default="", pattern=rf"^(?:{tenants.FORM.pattern})?$")
     # PEM of the authority that signed the receiver's certificate, instead of the system's.
     ca: str = ""
     timeout_s: float = Field(default=15, ge=1, le=60, strict=False)

@@ -59,6 +59,7 @@ class Delivering:
             ack_wait=ack_wait,
             max_deliver=_DELIVERIES,
             only_new=True,
+            in_order=True,
         )
 
     async def deliver(self, message: Received) -> None:

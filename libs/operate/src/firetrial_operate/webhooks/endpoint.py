@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network
 from urllib.parse import SplitResult, urlsplit
 
+from firetrial_kit import tenants
 from firetrial_kit.hosts import literal
 
 PREFIX = "webhook-"
 """Of the durable consumers that are for endpoints."""
-LOCAL = "local"
-"""The tenant that is the installation itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,7 @@ class Endpoint:
 
     def wants(self, key: str) -> bool:
         """Whether a fact about the resource `key` is for it: one of its tenant's, where it has one."""
-        if self.tenant == LOCAL:
-            return not key.startswith("t-")
-        return not self.tenant or key.startswith(f"t-{self.tenant}--")
+        return not self.tenant or tenants.of(key) == self.tenant
 
 
 def url_fault(url: str) -> str:
