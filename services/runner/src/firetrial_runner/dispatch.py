@@ -34,14 +34,14 @@ from firetrial_runner.turn_taking import TurnTaking
 from firetrial_runner.wire import cost_cap, result_to_domain, result_to_json
 
 _IN_USE_S, _LACKING_S = 5.0, 15.0
-"""Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them."""
+"""Seconds after which a run that waits for GPUs is looked at again: some are in use, or nobody has them. Or
+nobody has the time."""
 _TURN_S = 2.0
 """Seconds after which a run is looked at again whose tenant has as many as it may."""
 _ASSESSED_S = 2.0
 """Seconds after which a run is looked at again whose proposal is not assessed yet."""
 _ELSEWHERE_S = 2.0
 """Seconds after which a run is looked at again, by another, that a runner has not enough time for."""
-_TIME = "a runner that has as much time as it may take"
 _CANCELLED_S = 1.0
 """Seconds that a cancelled attempt has to end with what it has; it is cut off then, wherever it is."""
 Attempt = Callable[[Run, Grip], Awaitable[Yield]]
@@ -207,8 +207,9 @@ class Dispatch:
     async def _equip(self, run: Run) -> None:
         """Give it the GPUs that it asks for, until it is over. One that cannot end here is left to others."""
         if not self.stay.lasts(run.limits.wall_s):
-            await self.books.change_run(run.id, lambda run: runs.waits(run, _TIME))
-            raise WaitsError(run, _TIME, _ELSEWHERE_S)
+            what, had = self.stay.lacks(run.limits.wall_s)
+            await self.books.change_run(run.id, lambda run: runs.waits(run, what))
+            raise WaitsError(run, what, _ELSEWHERE_S if had else _LACKING_S)
         if not self.gpus.take(run.id, run.limits.gpus):
             raise await self._waits(run)
         try:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import structlog
 
+from firetrial.plan.v1 import plan_pb2
 from firetrial_kit.testing import ManualClock
+from firetrial_runner.dispatch import WaitsError
 from firetrial_runner.pilots.stay import MARGIN_S, NOTICE_S, Stay
+from firetrial_runner.run import RunState
+from unit.runner.world import World
 
 DRAIN_S = 20.0
 USABLE_S = 1000.0
@@ -103,3 +109,33 @@ async def test_a_signal_tells_it() -> None:
         await asyncio.wait_for(watching, 5)
     finally:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGUSR1)
+
+
+def test_a_run_that_no_runner_like_this_could_end_is_no_reason_to_leave() -> None:
+    clock = ManualClock()
+    found = stay(clock, wall_s=USABLE_S + DRAIN_S + MARGIN_S)
+    assert not found.lasts(USABLE_S + 1)
+    assert (found.why_leave(), found.lasts(USABLE_S)) == ("", True)
+    what, had = found.lacks(USABLE_S + 1)
+    assert not had
+    assert "it may take 1001 s, and those that looked have 1000 s" in what
+    assert f"--wall-time {USABLE_S + 1 + DRAIN_S + MARGIN_S:.0f}s" in what
+    clock.advance(1)
+    assert not found.lasts(USABLE_S)
+    assert found.lacks(USABLE_S) == ("a runner that has as much time as it may take", True)
+    assert found.why_leave()
+
+
+async def test_a_run_that_is_too_long_for_all_pilots_says_what_to_do_and_keeps_no_other_waiting(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path / "work")
+    limits = plan_pb2.Limits()
+    limits.wall_time.FromSeconds(2000)
+    (long,), (other,) = await world.submit("say", limits=limits), await world.submit("conclude")
+    pilot = replace(world.dispatch, stay=stay(world.clock, wall_s=USABLE_S + DRAIN_S + MARGIN_S))
+    with pytest.raises(WaitsError):
+        await pilot.take(await world.books.runs.get(long.id))
+    await pilot.take(await world.books.runs.get(other.id))
+    assert (await world.run(other.id)).state is RunState.CONCLUDED
+    assert "start pilots with --wall-time 2030s or more" in (await world.run(long.id)).waiting_for

@@ -49,11 +49,24 @@ class Stay:
     def lasts(self, wall_s: float) -> bool:
         """Whether a run of so many seconds (0: the default) can come to its end here.
 
-        After one that cannot, nothing is taken any more: the next runner has all its time.
+        After one that cannot, nothing is taken any more: the next runner has all its time. One for which all
+        of it would be too little is no reason to leave: there are others.
         """
-        if not self._no_more and self.clock.monotonic() + (wall_s or self.default_s) > self._end:
-            self._no_more = "a run waits that needs more time than is left"
-        return not self._no_more
+        asks_s = wall_s or self.default_s
+        if self.clock.monotonic() + asks_s <= self._end:
+            return not self._no_more
+        if asks_s <= self._usable_s:
+            self._no_more = self._no_more or "a run waits that needs more time than is left"
+        return False
+
+    def lacks(self, wall_s: float) -> tuple[str, bool]:
+        """(what a run that does not last here waits for, whether a runner like this one could be it)."""
+        asks_s = wall_s or self.default_s
+        if asks_s <= self._usable_s:
+            return "a runner that has as much time as it may take", True
+        told = f"it may take {asks_s:g} s, and those that looked have {self._usable_s:g} s for a run"
+        cure = f"start pilots with --wall-time {math.ceil(asks_s + self.drain_s + MARGIN_S)}s or more"
+        return f"a runner that stays longer: {told}; {cure}, or cancel it and ask for less time", False
 
     def told(self) -> None:
         """The end of the job's time is near: nothing is taken any more, and what is in hand may still end."""
@@ -88,6 +101,11 @@ class Stay:
             return ""
         idle_s = now - self._idle_since
         return self._no_more or (f"idle for {idle_s:.0f} s" if self.idle_s and idle_s >= self.idle_s else "")
+
+    @property
+    def _usable_s(self) -> float:
+        """The most that a run may take, from the start on."""
+        return self.wall_s - self.drain_s - MARGIN_S if self.wall_s else math.inf
 
     def _end_within(self, seconds: float) -> None:
         self._end = min(self._end, self.clock.monotonic() + seconds - self.drain_s - MARGIN_S)
