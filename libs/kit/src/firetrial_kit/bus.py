@@ -79,7 +79,7 @@ class Consumer:
     backoff: tuple[float, ...] = (0.5, 2.0, 5.0, 15.0, 30.0, 60.0)
     # Begins with what is told after it was first made, not with all that the stream holds.
     only_new: bool = False
-    # What a killed process had in hand comes first, in its order: nothing is taken until its `ack_wait` is over.
+    # What a killed process had in hand comes first, in its order, and nothing before its `ack_wait` is over.
     in_order: bool = False
     # Told how each delivery was settled: "done", "later" or "failed".
     settled: Callable[[str], None] = lambda _: None
