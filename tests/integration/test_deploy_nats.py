@@ -27,6 +27,7 @@ from firetrial.runner.v1 import events_pb2 as runner_events
 from firetrial.runner.v1 import run_pb2
 from firetrial_kit import jetstream
 from support import deployed, servers, tls
+from support.deployed import Broker
 
 pytestmark = pytest.mark.needs("nats-server", "openssl")
 SERVICES = ("parser", "runner", "judge", "analyzer")
@@ -36,14 +37,8 @@ MODULES = (parser_events, runner_events, judge_events, analyzer_events, audit_ev
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tls.secrets(tmp_path_factory.mktemp("secrets"), webhooks="lab")
-
-
-@pytest.fixture(scope="module")
-def url(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with deployed.nats(tmp_path_factory.mktemp("nats"), secrets) as found:
-        deployed.make_streams(secrets, found)
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with deployed.broker(tmp_path_factory.mktemp("broker")) as found:
         yield found
 
 
@@ -75,18 +70,18 @@ class Attempts:
 
 
 @asynccontextmanager
-async def known_as(user: str, secrets: Path, url: str) -> AsyncIterator[Attempts]:
+async def known_as(user: str, broker: Broker) -> AsyncIterator[Attempts]:
     errors: list[str] = []
 
     async def error(fault: Exception) -> None:
         errors.append(str(fault))
 
     client = await nats.connect(
-        url,
+        broker.url,
         user=user,
-        password=(secrets / user / "nats-password").read_text(),
+        password=broker.password(user),
         inbox_prefix=f"_INBOX_{user}",
-        tls=jetstream.authorities(secrets / "authority" / "ca.pem"),
+        tls=jetstream.authorities(broker.authority),
         error_cb=error,
         allow_reconnect=False,
     )
@@ -96,7 +91,7 @@ async def known_as(user: str, secrets: Path, url: str) -> AsyncIterator[Attempts
         await client.close()
 
 
-async def test_each_service_tells_what_its_contract_says_and_nothing_else(secrets: Path, url: str) -> None:
+async def test_each_service_tells_what_its_contract_says_and_nothing_else(broker: Broker) -> None:
     subjects: dict[str, set[str]] = {}
     for module in MODULES:
         for message in module.DESCRIPTOR.message_types_by_name.values():
@@ -109,7 +104,7 @@ async def test_each_service_tells_what_its_contract_says_and_nothing_else(secret
                 subjects.setdefault(f"ft.work.{work.kind}.nobodys", set()).update(work.services)
     assert len(subjects) > 25
     for user in HELD:
-        async with known_as(user, secrets, url) as one:
+        async with known_as(user, broker) as one:
             for subject, tellers in subjects.items():
                 refused = await one.publish(subject, b"")
                 assert bool(refused) == (user not in tellers), (user, subject)
@@ -172,16 +167,16 @@ REFUSED = [
 ]  # fmt: skip
 
 
-async def test_what_is_nobodys_business_is_refused(secrets: Path, url: str) -> None:
+async def test_what_is_nobodys_business_is_refused(broker: Broker) -> None:
     for user in HELD:
-        async with known_as(user, secrets, url) as one:
+        async with known_as(user, broker) as one:
             for subject in [subject for who, subject in REFUSED if who == user]:
                 assert subject.lower() in await one.publish(subject), (user, subject)
 
 
-async def test_nobody_listens_to_another(secrets: Path, url: str) -> None:
+async def test_nobody_listens_to_another(broker: Broker) -> None:
     for user in USERS:
-        async with known_as(user, secrets, url) as one:
+        async with known_as(user, broker) as one:
             assert not await one.subscribe(f"_INBOX_{user}.>")
             heard = {"watcher": {"ft.evt.>"}, "operator": {"ft.evt.>", "ft.work.>", "$KV.>"}}.get(user, set())
             others = [f"_INBOX_{other}.>" for other in USERS if other != user]
@@ -189,26 +184,24 @@ async def test_nobody_listens_to_another(secrets: Path, url: str) -> None:
                 assert bool(await one.subscribe(subject)) == (subject not in heard), (user, subject)
 
 
-async def test_a_stranger_is_not_let_in(secrets: Path, url: str, tmp_path: Path) -> None:
-    trusted = jetstream.authorities(secrets / "authority" / "ca.pem")
+async def test_a_stranger_is_not_let_in(broker: Broker, tmp_path: Path) -> None:
+    trusted = jetstream.authorities(broker.authority)
     for user, password in (("runner", "guessed"), ("nobody", "guessed"), ("", "")):
         with pytest.raises(Error):
-            await nats.connect(url, user=user, password=password, tls=trusted, allow_reconnect=False)
+            await nats.connect(broker.url, user=user, password=password, tls=trusted, allow_reconnect=False)
     other = tls.secrets(tmp_path / "other")
     with pytest.raises((Error, OSError), match=r"(?i)certificate"):
         await nats.connect(
-            url,
+            broker.url,
             user="runner",
-            password=(secrets / "runner" / "nats-password").read_text(),
+            password=broker.password("runner"),
             tls=jetstream.authorities(other / "authority" / "ca.pem"),
             allow_reconnect=False,
         )
 
 
-async def test_a_filter_in_the_body_cannot_be_wider_than_the_one_that_is_allowed(
-    secrets: Path, url: str
-) -> None:
-    async with known_as("runner", secrets, url) as one:
+async def test_a_filter_in_the_body_cannot_be_wider_than_the_one_that_is_allowed(broker: Broker) -> None:
+    async with known_as("runner", broker) as one:
         allowed = "ft.evt.parser.v1.task_created.*"
         for config in (
             {"filter_subject": "ft.evt.>"},
@@ -224,7 +217,7 @@ async def test_a_filter_in_the_body_cannot_be_wider_than_the_one_that_is_allowed
         assert not await one.refused()
 
 
-async def test_no_answer_of_the_broker_puts_words_into_anothers_mouth(secrets: Path, url: str) -> None:
+async def test_no_answer_of_the_broker_puts_words_into_anothers_mouth(broker: Broker) -> None:
     """The broker answers on whatever subject the asker names: what it says there must be no fact."""
     forged = "ft.evt.judge.v1.run_judged.forged"
     words = judge_events.RunJudged(run=run_pb2.Run(id="forged")).SerializeToString()
@@ -234,7 +227,7 @@ async def test_no_answer_of_the_broker_puts_words_into_anothers_mouth(secrets: P
         config = {"ack_policy": "explicit", "filter_subject": mine, "name": name, **told}
         return f"{API}.CONSUMER.CREATE.FT_WORK.{name}.{mine}", {"stream_name": "FT_WORK", "config": config}
 
-    async with known_as("operator", secrets, url) as operator, known_as("runner", secrets, url) as one:
+    async with known_as("operator", broker) as operator, known_as("runner", broker) as one:
         js = operator.client.jetstream()
         for mine in ("$KV.ft_runner.words", "ft.work.run.pulled", "ft.work.run.pushed"):
             await one.client.request(mine, words, timeout=5)
@@ -261,7 +254,8 @@ async def test_no_answer_of_the_broker_puts_words_into_anothers_mouth(secrets: P
         assert "ft.work.run.pulled" in brought
 
 
-async def test_three_servers_keep_everything_three_times(secrets: Path, tmp_path: Path) -> None:
+async def test_three_servers_keep_everything_three_times(tmp_path: Path) -> None:
+    secrets = tls.secrets(tmp_path / "secrets")
     ports = [servers.free_port() for _ in range(3)]
     routes = ",".join(f"nats://localhost:{port}" for port in ports)
     options = [("--cluster", f"nats://127.0.0.1:{port}", "--routes", routes) for port in ports]
@@ -271,9 +265,9 @@ async def test_three_servers_keep_everything_three_times(secrets: Path, tmp_path
     ):
         with deployed.nats(tmp_path / "3", secrets, "cluster.conf", "--name", "nats-3", *options[2]) as third:
             deployed.make_streams(secrets, f"{first},{second},{third}", "--replicas", "3")
-            async with known_as("runner", secrets, third) as one:
+            async with known_as("runner", Broker(third, secrets)) as one:
                 await one.client.jetstream().publish("ft.evt.runner.v1.run_started.x", b"kept")
-        async with known_as("operator", secrets, first) as operator:  # the third is gone
+        async with known_as("operator", Broker(first, secrets)) as operator:  # the third is gone
             js = operator.client.jetstream()
             async with asyncio.timeout(20):
                 while True:
@@ -288,12 +282,12 @@ async def test_three_servers_keep_everything_three_times(secrets: Path, tmp_path
 
 
 async def test_the_end_of_a_connection_is_told_in_our_own_words(
-    secrets: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    broker: Broker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """asyncio says of each that something has no effect, which is none of a night operator's business."""
-    password, ca = (secrets / "watcher" / "nats-password").read_text(), secrets / "authority" / "ca.pem"
+    password, ca = broker.password("watcher"), broker.authority
     with structlog.testing.capture_logs() as lines:
-        with deployed.nats(tmp_path, secrets) as url:
+        with deployed.nats(tmp_path, broker.secrets) as url:
             client = await jetstream.connect(url, name="test", user="watcher", password=password, ca=ca)
         async with asyncio.timeout(30):
             while not any(line["event"] == "nats disconnected" for line in lines):

@@ -24,7 +24,8 @@ from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.jetstream import JetStreamBus, connect
 from firetrial_kit.kv import JetStreamState
-from support import deployed, servers, tls
+from support import deployed, servers
+from support.deployed import Broker
 from support.operating import asked
 from support.receiver import receiving
 
@@ -36,21 +37,15 @@ QUIET = structlog.wrap_logger(structlog.ReturnLogger())
 
 
 @pytest.fixture(scope="module")
-def secrets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tls.secrets(tmp_path_factory.mktemp("secrets"), webhooks="lab")
-
-
-@pytest.fixture(scope="module")
-def url(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with deployed.nats(tmp_path_factory.mktemp("nats"), secrets) as found:
-        deployed.make_streams(secrets, found)
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    with deployed.broker(tmp_path_factory.mktemp("broker")) as found:
         yield found
 
 
 @asynccontextmanager
-async def connected(user: str, secrets: Path, url: str) -> AsyncIterator[Client]:
-    password, ca = (secrets / user / "nats-password").read_text(), secrets / "authority" / "ca.pem"
-    client = await connect(url, name=user, user=user, password=password, ca=ca)
+async def connected(user: str, broker: Broker) -> AsyncIterator[Client]:
+    password, ca = broker.password(user), broker.authority
+    client = await connect(broker.url, name=user, user=user, password=password, ca=ca)
     try:
         yield client
     finally:
@@ -64,7 +59,7 @@ async def finish(client: Client, run: str) -> None:
 
 
 @asynccontextmanager
-async def a_judge_who_gives_up(secrets: Path, url: str) -> AsyncIterator[list[Received]]:
+async def a_judge_who_gives_up(broker: Broker) -> AsyncIterator[list[Received]]:
     """What it was given, all of which becomes dead letters."""
     given: list[Received] = []
 
@@ -76,7 +71,7 @@ async def a_judge_who_gives_up(secrets: Path, url: str) -> AsyncIterator[list[Re
         """Nobody is told."""
 
     subject = events.subject("runner", "run_finished")
-    async with connected("judge", secrets, url) as client:
+    async with connected("judge", broker) as client:
         bus = JetStreamBus(client, QUIET)
         consumer = Consumer(JUDGE, events.EVENTS, (subject,), handle, fail)
         task = asyncio.create_task(bus.consume(consumer, asyncio.Event()))
@@ -85,9 +80,9 @@ async def a_judge_who_gives_up(secrets: Path, url: str) -> AsyncIterator[list[Re
         await asyncio.gather(task, return_exceptions=True)
 
 
-def operator(secrets: Path, url: str, objects: Path) -> Admin:
+def operator(broker: Broker, objects: Path) -> Admin:
     """Runs `firetrial admin …`."""
-    told = deployed.user("operator", secrets, url) | {"FIRETRIAL_OBJECTS_URL": f"file://{objects}"}
+    told = broker.settings("operator") | {"FIRETRIAL_OBJECTS_URL": f"file://{objects}"}
     return partial(asked, told)
 
 
@@ -99,9 +94,9 @@ async def letters(ask: Admin, consumer: str, count: int) -> list[dict[str, Any]]
     return list(found)
 
 
-async def test_the_operator_may_do_what_admin_does(secrets: Path, url: str, tmp_path: Path) -> None:
-    ask = operator(secrets, url, tmp_path / "objects")
-    async with connected("runner", secrets, url) as runner, a_judge_who_gives_up(secrets, url) as given:
+async def test_the_operator_may_do_what_admin_does(broker: Broker, tmp_path: Path) -> None:
+    ask = operator(broker, tmp_path / "objects")
+    async with connected("runner", broker) as runner, a_judge_who_gives_up(broker) as given:
         await (await JetStreamState.open(runner, "ft_runner")).create("thing.kept", b"{}")
         await finish(runner, "r-1")
         (first,) = await letters(ask, JUDGE, 1)
@@ -124,22 +119,21 @@ async def test_the_operator_may_do_what_admin_does(secrets: Path, url: str, tmp_
     before = {one["name"]: one["messages"] for one in await ask("streams") if not one["drift"]}
     assert before["FT_EVT"] == 2
     await ask("backup", str(tmp_path / "backup"))
-    with deployed.nats(tmp_path / "other", secrets) as other:
-        deployed.make_streams(secrets, other)
-        anew = operator(secrets, other, tmp_path / "other-objects")
+    with deployed.broker(tmp_path / "other", broker.secrets) as other:
+        anew = operator(other, tmp_path / "other-objects")
         assert (await anew("restore", str(tmp_path / "backup"), "--yes"))["restored"]
         assert {one["name"]: one["messages"] for one in await anew("streams")} == before
 
 
 @contextmanager
-def sending(secrets: Path, url: str, folder: Path, to: str) -> Iterator[subprocess.Popen[bytes]]:
+def sending(broker: Broker, folder: Path, to: str) -> Iterator[subprocess.Popen[bytes]]:
     """`firetrial webhooks` with one endpoint, ended in good order; its log is `folder`/log."""
     (folder / "secret").write_bytes(base64.b64encode(bytes(32)))
     endpoint = {"name": "lab", "url": to, "secrets": [f"file:{folder}/secret"], "allow": ["127.0.0.0/8"]}
     told = {**endpoint, "events": ["runner.run_finished", "judge.*"]}
     (folder / "webhooks.json").write_text(json.dumps({"endpoint": [told]}))
     ports = folder / "ports.json"
-    environ = {**os.environ, **deployed.user("webhooks", secrets, url), "FIRETRIAL_PORTS_FILE": str(ports)}
+    environ = {**os.environ, **broker.settings("webhooks"), "FIRETRIAL_PORTS_FILE": str(ports)}
     argv = [str(servers.BIN / "firetrial"), "webhooks", "--config", str(folder / "webhooks.json")]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(argv, env=environ, stdout=log, stderr=log)
@@ -150,17 +144,15 @@ def sending(secrets: Path, url: str, folder: Path, to: str) -> Iterator[subproce
         servers.end(process)
 
 
-async def test_webhooks_send_and_give_up_as_the_user_that_they_are(
-    secrets: Path, url: str, tmp_path: Path
-) -> None:
-    ask = operator(secrets, url, tmp_path / "objects")
+async def test_webhooks_send_and_give_up_as_the_user_that_they_are(broker: Broker, tmp_path: Path) -> None:
+    ask = operator(broker, tmp_path / "objects")
     with receiving() as receiver:
         receiver.ways["lab"] = ["200", "400"]
-        with sending(secrets, url, tmp_path, receiver.url("lab")) as process:
+        with sending(broker, tmp_path, receiver.url("lab")) as process:
             async with asyncio.timeout(10):  # facts from before its consumer are not told
                 while "webhook-lab" not in [one["name"] for one in await ask("consumers")]:
                     await asyncio.sleep(0.05)
-            async with connected("runner", secrets, url) as runner:
+            async with connected("runner", broker) as runner:
                 await finish(runner, "w-1")
                 await finish(runner, "w-2")
             await letters(ask, "webhook-lab", 1)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firetrial_kit.s3 import S3Objects
-from support import servers
+from support import servers, tls
 from support.cluster import SERVICES, Cluster
 from support.envoy import Envoy, envoy
 from support.tls import DEPLOY
@@ -48,6 +48,35 @@ def nats(folder: Path, secrets: Path, config: str = "nats.conf", *more: str) -> 
         yield f"tls://localhost:{port}"
     finally:
         servers.end(process)
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A server with its streams, and the secrets of its users."""
+
+    url: str
+    secrets: Path
+
+    @property
+    def authority(self) -> Path:
+        return self.secrets / "authority" / "ca.pem"
+
+    def password(self, user: str) -> str:
+        return (self.secrets / user / "nats-password").read_text()
+
+    def settings(self, name: str) -> dict[str, str]:
+        """Those by which one user is known."""
+        return user(name, self.secrets, self.url)
+
+
+@contextmanager
+def broker(folder: Path, secrets: Path | None = None) -> Iterator[Broker]:
+    """One server as deployed, with the endpoint `lab` for webhooks where the secrets are made here."""
+    folder.mkdir(exist_ok=True)
+    secrets = secrets or tls.secrets(folder / "secrets", webhooks="lab")
+    with nats(folder / "nats", secrets) as url:
+        make_streams(secrets, url)
+        yield Broker(url, secrets)
 
 
 def user(name: str, secrets: Path, url: str) -> dict[str, str]:
