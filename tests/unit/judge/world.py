@@ -107,7 +107,7 @@ class World:
             purses=Purses(Records(self.state, "budget", Account), self.clock),
             standing=standing,
         )
-        sealing = Sealing(
+        self.sealing = Sealing(
             self.archive,
             self.objects,
             judging,
@@ -117,7 +117,7 @@ class World:
         )
         grader = Grader(self.objects, clients(None, AsyncExitStack()), self.clock)
         self.follow_ups = FollowUps(self.archive, self.objects, judging, grader, self.clock, checker, False)
-        kinds = ByKind(self.archive, judging, sealing, self.follow_ups)
+        kinds = ByKind(self.archive, judging, self.sealing, self.follow_ups)
         self.servicer = JudgeServicer(judging, self.archive, self.judgements, self.runs, kinds)
         self.consumers = Handlers(kinds, structlog.get_logger()).consumers(at_once)
         self.consumer: Consumer = self.consumers[0]

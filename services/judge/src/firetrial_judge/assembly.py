@@ -14,6 +14,7 @@ from firetrial_judge.judging import Judging
 from firetrial_judge.kinds.by_kind import ByKind
 from firetrial_judge.kinds.findings_rpcs import AnalyzerByAddress
 from firetrial_judge.kinds.follow_up import Checker, FollowUps
+from firetrial_judge.kinds.lent import Lent
 from firetrial_judge.kinds.looking_wire import SandboxedLooker
 from firetrial_judge.kinds.sealing import SealedRun, Sealing
 from firetrial_judge.model_judge import clients, model_judges
@@ -56,7 +57,8 @@ async def by_kind(
 ) -> ByKind:
     """What judges runs of each kind of task."""
     records = Records(parts.state, "sealed", SealedRun)
-    sealing = Sealing(archive, parts.objects, judging, records, parts.bus, parts.clock, settings.test_pool)
+    pool, wait_s = settings.test_pool, settings.test_wait_hours * 3600
+    sealing = Sealing(archive, parts.objects, judging, records, parts.bus, parts.clock, pool, wait_s)
     by_model = bool(settings.model_url)
     checker = await analyzer(settings, parts)
     follow_ups = FollowUps(archive, parts.objects, judging, grader, parts.clock, checker, by_model)
@@ -79,10 +81,11 @@ async def analyzer(settings: JudgeSettings, parts: Parts) -> Checker | None:
 
 
 def grader(
-    settings: JudgeSettings, parts: Parts, client: Callable[[str], ModelClient], purses: Purses
+    settings: JudgeSettings, parts: Parts, client: Callable[[str], ModelClient], purses: Purses, lent: Lent
 ) -> Grader:
     """What grades submissions, by models alone."""
-    looker = SandboxedLooker(parts.objects, parts.bus, parts.clock, settings.test_pool or "default")
+    pool = settings.test_pool or "default"
+    looker = SandboxedLooker(parts.objects, lent, parts.bus, parts.clock, pool)
     looking = Looking(looker, settings.looks) if settings.looks else None
     prices = settings.price_table()
     return Grader(parts.objects, client, parts.clock, prices=prices, purses=purses, looking=looking)

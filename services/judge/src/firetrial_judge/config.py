@@ -25,6 +25,9 @@ class JudgeSettings(ModelSettings):
     judgements_at_once: int = Field(default=8, ge=1, le=256)
     # The pool whose runners carry out sealed tests of repository runs. Empty: the pool of each run.
     test_pool: str = Field(default="", pattern=r"^[a-z0-9-]{0,32}$")
+    # Hours that an attempt at a sealed test may take, its waiting for a runner included. Then the run ends as
+    # JUDGE_FAILED, which is no score. Runs say from the first minute on where no runner is there.
+    test_wait_hours: float = Field(default=168.0, gt=0, le=8760)
     # Rounds in which a grader of submissions may have commands run over them before it answers, by runners
     # that carry out sealed tests (pool "default" where test_pool is empty). 0: it sees passages alone.
     looks: int = Field(default=0, ge=0, le=5)

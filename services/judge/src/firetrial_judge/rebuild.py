@@ -1,4 +1,4 @@
-"""What lasts of the judge's state: all of it. Judgements without a record are found in the store."""
+"""What lasts of the judge's state: all but what it has lent. Judgements without a record are in the store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from firetrial_judge.archive import Archive
 from firetrial_judge.judging import SERVICE
+from firetrial_judge.kinds import lent
 from firetrial_judge.kinds.sealing import SealedRun
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_kit.keeping import Belongings, Installation, Steward
@@ -55,4 +56,8 @@ def _judgements(to: Installation) -> Records[JudgementRecord]:
     return Records(to.state, "judgement", JudgementRecord)
 
 
-STEWARD = Steward(SERVICE, "results", complete=complete, belongings=belongings)
+def _lasts(kind: str, _: bytes) -> bool:
+    return kind != lent.KIND
+
+
+STEWARD = Steward(SERVICE, "results", lasting=_lasts, complete=complete, belongings=belongings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -268,3 +269,76 @@ async def test_a_run_that_is_given_up_leaves_nothing_sealed_and_is_not_judged_la
     await end(world)
     assert await hear(world) == ["done"]
     assert judged(world) == []
+
+
+async def test_a_broken_part_of_the_test_leaves_no_whole_part_sealed() -> None:
+    world = World()
+    run = await ready(world)
+    secret = await world.archive.secret(await world.archive.task("line"))
+    secret.test.score_files.CopyFrom(await put(world, "truth", "tasks/line/score.tar", b"no tar" * 1000))
+    task = await world.archive.task("line")
+    task.truth.CopyFrom(await put(world, "truth", "tasks/line/truth.json", MessageToJson(secret).encode()))
+    await put(world, "runs", "tasks/line/task.json", MessageToJson(task).encode())
+    await world.finish(run)
+    assert await world.deliver() == ["failed"]
+    assert (len(failed(world)), await sealed(world)) == (1, [])
+
+
+async def test_a_lost_test_that_was_not_asked_for_again_is_when_the_loss_is_heard_again() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    await world.deliver()
+    await end(world, 1, infra_failure="lost")
+    lost = world.bus.published[-1]
+    world.bus.fail_next = FiretrialError(Reason.UNAVAILABLE, "no broker")
+    assert await hear(world) == ["later"]
+    assert [wanted.attempt for wanted in asked(world)] == [1]
+    world.bus.redeliver(world.consumers[1], lost)
+    await hear(world)
+    assert [wanted.attempt for wanted in asked(world)] == [1, 2]
+
+
+async def test_each_attempt_that_waits_for_a_runner_is_told() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    await world.deliver()
+    await end(world, 1, infra_failure="lost")
+    await hear(world)
+    told = world.told("test_requested", judge_events.SealedTestRequested)
+    assert [(one.run_id, one.pool, one.attempt) for one in told] == [("r-1", "gpu", 1), ("r-1", "gpu", 2)]
+
+
+async def test_a_test_that_nobody_makes_ends_in_its_time_as_no_score() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    await world.deliver()
+    world.clock.advance(167 * 3600)
+    await world.sealing.expire()
+    assert failed(world) == []
+    await end(world, 1, infra_failure="lost")
+    await hear(world)
+    world.clock.advance(167 * 3600)
+    await world.sealing.expire()
+    assert failed(world) == [], "the time of each attempt begins anew"
+    world.clock.advance(2 * 3600)
+    await world.sealing.expire()
+    (event,) = failed(world)
+    assert event.reason == "no runner of pool gpu made its sealed test in 168 hours"
+    assert (judged(world), await sealed(world)) == ([], [])
+    await end(world, 2)
+    await hear(world)
+    await world.sealing.expire()
+    assert (judged(world), len(failed(world))) == ([], 1)
+
+
+async def test_the_time_of_a_test_of_an_older_judge_begins_when_it_is_seen() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    await world.deliver()
+    await world.sealing.records.change("r-1", lambda record: replace(record, asked_at=None))
+    world.clock.advance(1000 * 3600)
+    await world.sealing.expire()
+    assert failed(world) == []
+    world.clock.advance(169 * 3600)
+    await world.sealing.expire()
+    assert len(failed(world)) == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -12,14 +13,14 @@ from firetrial.judge.v1 import rubric_pb2
 from firetrial_judge.rubric import looking
 from firetrial_judge.rubric.grade import State, totals
 from firetrial_judge.rubric.grading import UNSEEN, Graded, Looking, RubricJudge, load_prompt
-from firetrial_judge.rubric.looking import Look, Ran
+from firetrial_judge.rubric.looking import Look, Ran, Run
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.wire import fill, leaves_to_domain
 from firetrial_kit.asking import Spent
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.models import Endpoint, ModelClient
 from support.scripted_models import Reply, Request, Script, ScriptedModels, answer
-from unit.judge.rubric.test_grading import FILES, entry, rubric, states
+from unit.judge.rubric.test_grading import FILES, asked, entry, rubric, states
 
 
 class Shell:
@@ -28,9 +29,15 @@ class Shell:
     def __init__(self, *outputs: Ran, broken: str = "") -> None:
         self.outputs, self.broken = outputs, broken
         self.asked: list[list[str]] = []
+        self.tried = 0
 
-    async def run(self, submission: Submission, commands: Sequence[str]) -> list[Ran]:
+    @asynccontextmanager
+    async def over(self, submission: Submission) -> AsyncIterator[Run]:
         assert submission is FILES
+        yield self.run
+
+    async def run(self, commands: Sequence[str]) -> list[Ran]:
+        self.tried += 1
         if self.broken:
             raise FiretrialError(Reason.UNAVAILABLE, self.broken)
         self.asked.append(list(commands))
@@ -56,12 +63,12 @@ def curious(*rounds: list[str]) -> tuple[list[Request], Script]:
     return seen, reply
 
 
-async def graded(reply: Script, shell: Shell, rounds: int = 2) -> Graded:
+async def graded(reply: Script, shell: Shell, rounds: int = 2, questions: int = 1) -> Graded:
     with ScriptedModels(reply) as models:
         client = ModelClient(Endpoint(models.base_url, "scripted", patience=2.0))
         try:
             judge = RubricJudge(client, load_prompt(), looking=Looking(shell, rounds))
-            return await judge.grade(rubric(1), FILES)
+            return await judge.grade(rubric(questions), FILES)
         finally:
             await client.aclose()
 
@@ -94,6 +101,18 @@ async def test_nobody_to_run_them_keeps_no_question_from_its_answer() -> None:
     assert states(result) == [State.FAILED]
     assert result.flags[UNSEEN] == ("no runner of pool default took them",)
     assert result.leaves[0].looks == ()
+
+
+async def test_after_some_looks_that_nobody_took_no_more_are_asked_for() -> None:
+    def reply(request: Request) -> Reply:
+        if "may look further" in request.prompt:
+            return answer({"commands": ["ls"]})
+        return answer({"grades": [entry(id_, "yes") for id_ in asked(request)]})
+
+    shell = Shell(broken="no runner of pool default took them")
+    result = await graded(reply, shell, questions=200)
+    assert states(result) == [State.PASSED] * 200
+    assert shell.tried <= 10, "8 at the same time, and no more than 2 after the third"
 
 
 async def test_a_model_that_does_not_say_where_to_look_still_answers() -> None:

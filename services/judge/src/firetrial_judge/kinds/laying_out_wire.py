@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,15 @@ from firetrial.artifact.v1 import artifact_pb2
 from firetrial.parser.v1 import repository_pb2
 from firetrial_judge.archive import Archive
 from firetrial_judge.kinds.layers import Layer, merge
+from firetrial_judge.kinds.lent import BUCKET
+from firetrial_judge.kinds.scratch import scratch
 from firetrial_kit.objects import ObjectRef, Objects, verified
 from firetrial_kit.references import ref_to_domain
 
-BUCKET = "sealed"
+
+def laid_out(run_id: str) -> tuple[str, str]:
+    """Where a run's test lies, by key: what its command runs over, and what its score is made over."""
+    return f"{run_id}/files.tar", f"{run_id}/score.tar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +39,29 @@ class LayingOut:
 
     async def put(
         self,
-        key: str,
+        run_id: str,
         spec: repository_pb2.RepositorySpec,
         test: repository_pb2.SealedTest,
         targets: Mapping[str, bytes],
     ) -> tuple[ObjectRef, ObjectRef | None]:
         """What the test's command runs over, and what its score is made over: without a file of the agent's.
 
+        They lie where `laid_out` says.
+
         Raises PRECONDITION for parts of the task that are no archives.
         """
         written = [test.results_file, *test.outputs]
-        with tempfile.TemporaryDirectory(prefix="firetrial-seal-") as name:
-            folder = Path(name)
+        first, second = laid_out(run_id)
+        with scratch() as folder:
             source = await self._layers(spec.source, folder / "source.tar")
             sealed = await self._layers(test.files, folder / "sealed.tar")
             layers = [*source, Layer(files=targets), *sealed]
-            files = await self._put(layers, folder / "files", f"{key}/files.tar", written)
+            files = await self._put(layers, folder / "files", first, written)
             if not test.score_command:
                 return files, None
             apart = await self._layers(test.score_files, folder / "apart.tar")
             layers = [*source, *sealed, *apart]
-            return files, await self._put(layers, folder / "score", f"{key}/score.tar", written)
+            return files, await self._put(layers, folder / "score", second, written)
 
     async def _layers(self, ref: artifact_pb2.ArtifactRef, to: Path) -> list[Layer]:
         """The tar at a reference, fetched; nothing where it is empty."""

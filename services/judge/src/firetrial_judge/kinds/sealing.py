@@ -3,22 +3,26 @@
     run_finished → tars in the bucket `sealed`, work in ft.work.test.<pool> → test_finished → judgement
 
 What lies in `sealed` is there as long as the test takes. Infrastructure's failure is tried again, and ends as
-JUDGE_FAILED; the agent's own, a test that breaks or tells nothing, is held at the baseline.
+JUDGE_FAILED, as does a test that nobody has made in time; the agent's own, a test that breaks or tells
+nothing, is held at the baseline.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from google.protobuf.message import Message
 
+from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import repository_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import events_pb2, run_pb2
 from firetrial_judge.archive import Archive
 from firetrial_judge.judging import SERVICE, Judging
 from firetrial_judge.kinds.improving import Step, best, result
-from firetrial_judge.kinds.laying_out_wire import LayingOut
+from firetrial_judge.kinds.laying_out_wire import LayingOut, laid_out
+from firetrial_judge.kinds.lent import BUCKET
 from firetrial_judge.kinds.repository_wire import (
     VERSION,
     judgement_of,
@@ -37,11 +41,15 @@ from firetrial_kit.references import ref_to_wire
 
 MAX_ATTEMPTS = 3
 _TEST_S = 600
+_WAIT_S = 7 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class SealedRun:
-    """A run whose test was asked for; its run and slip as they came, in hex. `over`: nothing is to follow."""
+    """A run whose test was asked for; its run and slip as they came, in hex. `over`: nothing is to follow.
+
+    `asked_at` is when the attempt was asked for; None in a record of a version that did not tell.
+    """
 
     run_id: str
     judgement_id: str
@@ -51,6 +59,7 @@ class SealedRun:
     score_files: ObjectRef | None
     attempt: int = 1
     over: bool = False
+    asked_at: datetime | None = None
 
     @property
     def refs(self) -> tuple[ObjectRef, ...]:
@@ -59,7 +68,9 @@ class SealedRun:
 
 @dataclass(frozen=True, slots=True)
 class Sealing:
-    """`pool` takes the tests; "" is the pool of each run."""
+    """`pool` takes the tests; "" is the pool of each run. Each attempt has `wait_s` seconds from when it was
+    asked for until it is over.
+    """
 
     archive: Archive
     objects: Objects
@@ -68,6 +79,9 @@ class Sealing:
     bus: Bus
     clock: Clock
     pool: str = ""
+    wait_s: float = _WAIT_S
+    # Runs of which nothing is to follow: what is over stays so.
+    _over: set[str] = field(default_factory=set)
 
     async def begin(self, run: run_pb2.Run, slip: plan_pb2.Slip, task: task_pb2.Task) -> None:
         """Ask for the test of a run, or judge it at once where it has nothing to be tested.
@@ -92,8 +106,9 @@ class Sealing:
             if known is None:
                 laying = LayingOut(self.archive, self.objects)
                 targets = await laying.targets(run.id, task.repository, chosen.files)
-                refs = await laying.put(id_, task.repository, test, targets)
-                known = await self._record(SealedRun(run.id, id_, _hex(run), _hex(slip), *refs))
+                refs = await laying.put(run.id, task.repository, test, targets)
+                made_of = SealedRun(run.id, id_, _hex(run), _hex(slip), *refs, asked_at=self.clock.now())
+                known = await self._record(made_of)
             if known.over:  # perhaps by another process, that was faster: what it removed was put there again
                 await self._forget(known)
             else:
@@ -102,12 +117,14 @@ class Sealing:
     async def tested(self, told: events_pb2.TestFinished) -> None:
         """A test is over: judge the run by it, or ask for another where infrastructure failed it."""
         known = await self.records.find(told.run_id)
-        if known is None or known.over or told.attempt != known.attempt:
+        if known is None or known.over:
             return
         run, slip = _parsed(known)
         task = await self.archive.task(run.task_id)
         if told.infra_failure:
-            await self._again(known, run, task, told.infra_failure)
+            await self._again(known, told, run, task)
+            return
+        if told.attempt != known.attempt:
             return
         scale = scale_to_domain(task.repository)
         results = None
@@ -129,20 +146,40 @@ class Sealing:
 
     async def forget(self, run_id: str) -> None:
         """The run will not be judged: what was laid out for it is removed, and what comes later is late."""
+        for key in laid_out(run_id):
+            await self.objects.delete(f"{BUCKET}/{key}")
         await self._forget(await self.records.find(run_id))
 
-    async def _again(self, known: SealedRun, run: run_pb2.Run, task: task_pb2.Task, why: str) -> None:
-        if known.attempt >= MAX_ATTEMPTS:
-            await self.give_up(known.run_id, f"its test was lost {known.attempt} times, at last: {why}")
+    async def expire(self) -> None:
+        """Give up the tests that were not made in time. Raises what the state and the bus raise."""
+        for run_id in await self.records.ids():
+            known = None if run_id in self._over else await self.records.find(run_id)
+            if known is None or known.over:
+                self._over.add(run_id)
+            elif known.asked_at is None:
+                await self.records.change(run_id, self._asked)
+            elif self.clock.now() - known.asked_at > timedelta(seconds=self.wait_s):
+                pool, hours = self._pool(_parsed(known)[0]), self.wait_s / 3600
+                await self.give_up(
+                    run_id, f"no runner of pool {pool} made its sealed test in {hours:g} hours"
+                )
+
+    async def _again(
+        self, known: SealedRun, told: events_pb2.TestFinished, run: run_pb2.Run, task: task_pb2.Task
+    ) -> None:
+        """Ask for the attempt after the lost one: again where that was noted and perhaps never told."""
+        if told.attempt == known.attempt >= MAX_ATTEMPTS:
+            why = f"its test was lost {known.attempt} times, at last: {told.infra_failure}"
+            await self.give_up(known.run_id, why)
             return
-        mine = known.attempt
 
         def change(record: SealedRun) -> SealedRun | None:
-            return replace(record, attempt=mine + 1) if record.attempt == mine else None
+            mine = record.attempt == told.attempt
+            return self._asked(replace(record, attempt=record.attempt + 1)) if mine else None
 
-        await self._ask(
-            await self.records.change(known.run_id, change), run, task.repository, await self._test(task)
-        )
+        known = await self.records.change(known.run_id, change)
+        if known.attempt == told.attempt + 1:
+            await self._ask(known, run, task.repository, await self._test(task))
 
     async def _record(self, record: SealedRun) -> SealedRun:
         """The record as it is kept: another process may have been faster with the same."""
@@ -177,10 +214,16 @@ class Sealing:
             score_files=ref_to_wire(known.score_files) if known.score_files else None,
             outputs=test.outputs,
         )
-        pool = self.pool or run.pool or "default"
-        await self.bus.publish(
-            events.work(SERVICE, pool, run.id, wanted, clock=self.clock, attempt=known.attempt)
-        )
+        pool, attempt = self._pool(run), known.attempt
+        await self.bus.publish(events.work(SERVICE, pool, run.id, wanted, clock=self.clock, attempt=attempt))
+        told = judge_events.SealedTestRequested(run_id=run.id, pool=pool, attempt=attempt)
+        await self.bus.publish(events.fact(SERVICE, run.id, told, clock=self.clock, attempt=attempt))
+
+    def _pool(self, run: run_pb2.Run) -> str:
+        return self.pool or run.pool or "default"
+
+    def _asked(self, record: SealedRun) -> SealedRun:
+        return replace(record, asked_at=self.clock.now())
 
     async def _forget(self, known: SealedRun | None) -> None:
         """Remove what was laid out; the record stays, so that what comes late is known to be late."""

@@ -11,6 +11,7 @@ import copy
 import json
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.resources import files
@@ -19,7 +20,7 @@ from typing import Any, Self
 from firetrial_judge.judge import Purse
 from firetrial_judge.rubric import looking
 from firetrial_judge.rubric.grade import LeafGrade, State
-from firetrial_judge.rubric.looking import Look, Looker
+from firetrial_judge.rubric.looking import Look, Looker, Run
 from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
@@ -34,7 +35,9 @@ IN_PART, UNSEEN = "read_in_part", "looked_in_vain"
 _IN_PART = "too long to be shown whole: each question was answered from the passages in its reading"
 _READING = 2  # raised with every change of what of a submission is shown
 _AT_ONCE = 8  # requests of one submission under way
-_GIVE_UP = 3  # questions asked alone in vain, one after another, after which the rest is left UNSCORED
+_GIVE_UP = 3
+"""Questions asked alone in vain, one after another, after which the rest is left UNSCORED; and looks that
+nobody took, after which no more are asked for."""
 _MAX_RATIONALE = 500
 _ENTRY = {
     "id": {"type": "string"},
@@ -149,9 +152,10 @@ class RubricJudge:
         """
         reader = await asyncio.to_thread(Reader, submission, self.limits)
         found = {id_: grade for id_, grade in (done or {}).items() if grade.state is not State.UNSCORED}
-        asking = _Asking(self, rubric, submission, reader, found)
-        await asking.in_batches()
-        await asking.one_by_one()
+        async with self.looking.looker.over(submission) if self.looking else nullcontext() as run:
+            asking = _Asking(self, rubric, reader, found, run)
+            await asking.in_batches()
+            await asking.one_by_one()
         grades = tuple(found.get(leaf.id) or asking.unscored(leaf) for leaf in rubric.leaves)
         flags = {**submission.flags, **in_part([IN_PART] if reader.in_part else []), UNSEEN: asking.unseen}
         return Graded(grades, self._spent(asking.usage), asking.error, flags)
@@ -203,12 +207,13 @@ class _Asking:
 
     judge: RubricJudge
     rubric: Rubric
-    submission: Submission
     reader: Reader
     found: dict[str, LeafGrade]
+    run: Run | None = None
     usage: Usage = field(default_factory=Usage)
     error: FiretrialError | None = None
     unseen: tuple[str, ...] = ()
+    vain: int = 0
     _read: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     async def in_batches(self) -> None:
@@ -254,24 +259,35 @@ class _Asking:
         Raises the client's ModelErrors, and what the purse raises.
         """
         looks: list[Look] = []
-        way = self.judge.looking
-        for _ in range(way.rounds if way else 0):
-            listing = self.reader.listing
-            try:
-                commands, usage = await self.judge.wanted(self.rubric, leaves, listing, shown, looks)
-            except MalformedAnswer as error:
-                self.usage += error.usage
-                self.unseen = tuple(dict.fromkeys((*self.unseen, _NO_COMMANDS)))
-                break
-            self.usage += usage
-            if way is None or not commands:
+        if self.run is None or self.judge.looking is None:
+            return looks
+        for _ in range(self.judge.looking.rounds):
+            commands = await self._commands(leaves, shown, looks)
+            if not commands:
                 break
             try:
-                looks += await looking.look(way.looker, self.submission, commands)
+                looks += await looking.look(self.run, commands)
             except FiretrialError as error:
-                self.unseen = tuple(dict.fromkeys((*self.unseen, error.message)))
+                self.vain += 1
+                self._unseen(error.message)
                 break
         return looks
+
+    async def _commands(self, leaves: Sequence[Node], shown: Shown, looks: Sequence[Look]) -> list[str]:
+        """What the model wants to have run; nothing where it does not say, or too many looks were in vain."""
+        if self.vain >= _GIVE_UP:
+            return []
+        try:
+            commands, usage = await self.judge.wanted(self.rubric, leaves, self.reader.listing, shown, looks)
+        except MalformedAnswer as error:
+            self.usage += error.usage
+            self._unseen(_NO_COMMANDS)
+            return []
+        self.usage += usage
+        return commands
+
+    def _unseen(self, why: str) -> None:
+        self.unseen = tuple(dict.fromkeys((*self.unseen, why)))
 
     def _open(self) -> list[Node]:
         return [leaf for leaf in self.rubric.leaves if leaf.id not in self.found]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -48,11 +49,17 @@ class Look:
         return f"$ {self.command}\n{self.output}{' …' if self.cut else ''}\n[{end}]"
 
 
-class Looker(Protocol):
-    """Runs commands over a copy of a submission, all of a round in one sandbox that nothing outlives."""
+Run = Callable[[Sequence[str]], Awaitable[Sequence[Ran]]]
 
-    async def run(self, submission: Submission, commands: Sequence[str]) -> list[Ran]:
-        """One for each command, in order. Raises UNAVAILABLE where there is nobody to run them."""
+
+class Looker(Protocol):
+    """Has commands run over a copy of a submission, all of a round in one sandbox that nothing outlives."""
+
+    def over(self, submission: Submission) -> AbstractAsyncContextManager[Run]:
+        """Inside, commands are run: one answer for each, in order.
+
+        What runs them raises UNAVAILABLE where there is nobody to do it.
+        """
         ...
 
 
@@ -74,9 +81,9 @@ def shown(looks: Sequence[Look]) -> str:
     return _SEPARATOR.join(look.shown for look in looks) or "(none)"
 
 
-async def look(looker: Looker, submission: Submission, commands: Sequence[str]) -> list[Look]:
-    """Run commands, and take out of what they wrote what is meant for the grader. Raises as the looker."""
-    ran = await looker.run(submission, commands)
+async def look(run: Run, commands: Sequence[str]) -> list[Look]:
+    """Run commands, and take out of what they wrote what is meant for the grader. Raises as `run`."""
+    ran = await run(commands)
     return await asyncio.to_thread(
         lambda: [_look(command, one) for command, one in zip(commands, ran, strict=True)]
     )
