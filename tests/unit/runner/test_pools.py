@@ -1,4 +1,4 @@
-"""Consumers that are made before there is a runner are those that a runner makes."""
+"""The consumers of a pool, whose names scalers know."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from firetrial_runner import pools
 from unit.runner.world import World
 
 
-def test_they_are_what_a_runner_of_the_pool_takes_from(world: World) -> None:
+def test_what_scalers_count_is_what_a_runner_of_the_pool_takes_from(world: World) -> None:
     takes = [*world.handlers.consumers("gpu", 2), *world.sealed.consumers("gpu", 1)]
     assert {one.name: one.subjects for one in takes if one.stream == WORK} == {
-        name: (subject,) for name, subject in pools.consumers("gpu").items()
+        "runner-gpu": ("ft.work.run.gpu",),
+        "runner-test-gpu": ("ft.work.test.gpu",),
     }
 
 

@@ -14,7 +14,8 @@ from firetrial.runner.v1 import events_pb2
 from firetrial_kit import trace
 from firetrial_kit.bus import Consumer, Received
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
-from firetrial_kit.events import EVENTS, WORK, subject, work_subject
+from firetrial_kit.events import EVENTS, WORK, subject
+from firetrial_runner import pools
 from firetrial_runner import run as runs
 from firetrial_runner.announce import Announcer
 from firetrial_runner.dispatch import Dispatch, WaitsError
@@ -48,16 +49,15 @@ class Handlers:
 
     def consumers(self, pool: str, slots: int) -> list[Consumer]:
         """The durable consumers; `slots` runs of the pool are in hand at the same time. 0: none is taken."""
-        created, judged, unjudged = (
-            subject("parser", "task_created"),
-            subject("judge", "run_judged"),
-            subject("judge", "run_judge_failed"),
-        )
-        work = (work_subject("run", pool),)
-        takes = Consumer(f"runner-{pool}", WORK, work, self.work, self.work_failed, concurrency=slots)
+        created = subject("parser", "task_created")
+        sealed = subject("judge", "test_requested")
+        judged, unjudged = subject("judge", "run_judged"), subject("judge", "run_judge_failed")
+        name, work = pools.of_runs(pool)
+        takes = Consumer(name, WORK, (work,), self.work, self.work_failed, concurrency=slots)
         return [
             *([takes] if slots else []),
             Consumer("runner-task_created", EVENTS, (created,), self.task_created, self.task_refused),
+            Consumer("runner-test_requested", EVENTS, (sealed,), self.test_requested, self.dropped),
             Consumer("runner-run_judged", EVENTS, (judged,), self.run_judged, self.dropped, concurrency=8),
             Consumer(
                 "runner-run_judge_failed",
@@ -109,6 +109,12 @@ class Handlers:
             await self.dropped(message, error)
             return
         await self._experiments.fail(event.slip, error.message)
+
+    async def test_requested(self, message: Received) -> None:
+        """A run waits for its sealed test: `unattended` says so where nobody makes it."""
+        event = message.parse(judge_events.SealedTestRequested)
+        sealed = runs.Sealed(event.pool, event.attempt)
+        await self._books.change_run(event.run_id, lambda run: runs.tested(run, sealed))
 
     async def run_judged(self, message: Received) -> None:
         event = message.parse(judge_events.RunJudged)

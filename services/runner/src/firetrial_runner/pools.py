@@ -1,4 +1,4 @@
-"""Make the consumers of pools' work: what a deployment does once that scales runners down to none.
+"""The consumers of pools' work, and how to make them: what a deployment that scales runners to none does once.
 
 python -m firetrial_runner.pools default gpu   # FIRETRIAL_NATS_URL and the runner's user and password
 
@@ -22,9 +22,14 @@ from firetrial_kit.settings import CommonSettings, SettingsError
 _POOL = re.compile(r"[a-z0-9-]{1,32}")
 
 
-def consumers(pool: str) -> dict[str, str]:
-    """Consumer → the subject that it takes, of one pool: runs, and sealed tests."""
-    return {f"runner-{pool}": work_subject("run", pool), f"runner-test-{pool}": work_subject("test", pool)}
+def of_runs(pool: str) -> tuple[str, str]:
+    """(consumer, the subject that it takes) of the runs of a pool."""
+    return f"runner-{pool}", work_subject("run", pool)
+
+
+def of_tests(pool: str) -> tuple[str, str]:
+    """The same of its sealed tests."""
+    return f"runner-test-{pool}", work_subject("test", pool)
 
 
 async def make(settings: CommonSettings, pools: Sequence[str]) -> None:
@@ -32,7 +37,7 @@ async def make(settings: CommonSettings, pools: Sequence[str]) -> None:
     client = await jetstream.connected(settings, "pools")
     try:
         for pool in pools:
-            for name, subject in consumers(pool).items():
+            for name, subject in (of_runs(pool), of_tests(pool)):
                 config = jetstream.durable(name, (subject,), settings.ack_wait)
                 await jetstream.reach(
                     f"consumer {name}", client.jetstream(timeout=5).add_consumer(WORK, config)

@@ -13,6 +13,7 @@ from firetrial_kit.bus import Bus, Consumer, Received
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import Fault, FiretrialError, check
 from firetrial_kit.references import ref_to_domain, ref_to_wire
+from firetrial_runner import pools
 from firetrial_runner.allowance import MOST
 from firetrial_runner.announce import SERVICE
 from firetrial_runner.archive import is_plain
@@ -38,9 +39,8 @@ class SealedTests:
 
     def consumers(self, pool: str, at_once: int) -> list[Consumer]:
         """The durable consumer; none where this runner tests nothing."""
-        work = (events.work_subject("test", pool),)
-        name = f"runner-test-{pool}"
-        found = Consumer(name, events.WORK, work, self.test, self.not_tested, concurrency=max(1, at_once))
+        name, work = pools.of_tests(pool)
+        found = Consumer(name, events.WORK, (work,), self.test, self.not_tested, concurrency=max(1, at_once))
         return [found] if at_once else []
 
     async def test(self, message: Received) -> None:

@@ -13,18 +13,16 @@ from firetrial_runner.sandbox.output import Output
 from firetrial_runner.sandbox.port import Chunk, Exit, Limits, Termination, Usage, ended
 
 
-class HeldProcess(ABC):
-    """A Process (see the port). Runs from its creation on, which needs a running event loop."""
+class Followed(ABC):
+    """A Process (see the port) whose end a task of this process sees to. Needs a running event loop."""
 
     place: str = ""
 
-    def __init__(self, limits: Limits, workspace: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limits, self._workspace, self._clock = limits, workspace, clock
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self._limits, self._clock = limits, clock
         self._started = clock()
         self._cause: tuple[Termination, str] | None = None
-        self._alive = True
         self._output = Output(limits.output_bytes, self._offset, self._over_output)
-        self._deadline = Deadline(limits.wall_s, self._late)
         self._end = asyncio.create_task(self._supervise())
 
     @abstractmethod
@@ -32,8 +30,12 @@ class HeldProcess(ABC):
         """See it to its end, and remove what it was made of."""
 
     @abstractmethod
-    def _strike(self) -> None:
-        """Kill all of it; harmless when it is dead."""
+    def _kill(self, termination: Termination, detail: str) -> None:
+        """End it for this cause, unless it is over or has another."""
+
+    @abstractmethod
+    def _over_output(self) -> None:
+        """There was more output than it may have."""
 
     def output(self) -> AsyncIterator[Chunk]:
         return self._output.read()
@@ -45,19 +47,35 @@ class HeldProcess(ABC):
     async def cancel(self) -> None:
         self._kill(Termination.CANCELLED, "cancelled")
 
+    async def aclose(self) -> None:
+        self._kill(Termination.CANCELLED, "closed")
+        self._output.drop()
+        await asyncio.shield(self._end)
+
+    def _offset(self) -> float:
+        return self._clock() - self._started
+
+
+class HeldProcess(Followed):
+    """One on this machine, or beside it, that is held to its time, its output and its disk from here."""
+
+    def __init__(self, limits: Limits, workspace: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._workspace = workspace
+        self._alive = True
+        self._deadline = Deadline(limits.wall_s, self._late)
+        super().__init__(limits, clock)
+
+    @abstractmethod
+    def _strike(self) -> None:
+        """Kill all of it; harmless when it is dead."""
+
     def pause(self) -> None:
         self._deadline.pause()
 
     def resume(self) -> None:
         self._deadline.resume()
 
-    async def aclose(self) -> None:
-        self._kill(Termination.CANCELLED, "closed")
-        self._output.drop()
-        await asyncio.shield(self._end)
-
     def _kill(self, termination: Termination, detail: str) -> None:
-        """End it for this cause, unless it is over or has another."""
         if self._alive:
             self._cause = self._cause or (termination, detail)
             self._strike()
@@ -103,6 +121,3 @@ class HeldProcess(ABC):
             detail = f"used more than {self._limits.memory_bytes} bytes of memory"
             return Exit(Termination.OOM_KILLED, usage, code, signum, detail)
         return Exit(Termination.EXITED, usage, code, signum)
-
-    def _offset(self) -> float:
-        return self._clock() - self._started

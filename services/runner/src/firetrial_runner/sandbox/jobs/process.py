@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
 from firetrial_runner.sandbox.jobs import frames
 from firetrial_runner.sandbox.jobs.frames import Channel, Kind, ProtocolError
-from firetrial_runner.sandbox.output import Output
-from firetrial_runner.sandbox.port import Chunk, Exit, Limits, Stream, Termination, Usage
+from firetrial_runner.sandbox.port import Exit, Limits, Stream, Termination, Usage
+from firetrial_runner.sandbox.process import Followed
 from firetrial_runner.schedulers.port import JobState, JobStatus
 
 BEAT_S, SILENT_S = 10.0, 60.0
@@ -47,8 +47,8 @@ class Held(Protocol):
         """Give back all that was held for it. `over` where it is known to end by itself."""
 
 
-class JobProcess:
-    """A Process (see the port). Runs from its creation on, which needs a running event loop."""
+class JobProcess(Followed):
+    """A command that its job holds to its limits. Runs from its creation on."""
 
     def __init__(
         self,
@@ -58,34 +58,16 @@ class JobProcess:
         place: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._job, self._channel, self._limits, self._clock = job, channel, limits, clock
+        self._job, self._channel = job, channel
         self.place = place
-        self._started = clock()
-        self._cause: tuple[Termination, str] | None = None
         self._ending: asyncio.Task[None] | None = None
-        self._output = Output(limits.output_bytes, self._offset, self._over_output)
-        self._end = asyncio.create_task(self._follow())
-
-    def output(self) -> AsyncIterator[Chunk]:
-        return self._output.read()
-
-    async def wait(self) -> Exit:
-        self._output.drop_unclaimed()
-        return await asyncio.shield(self._end)
-
-    async def cancel(self) -> None:
-        self._kill(Termination.CANCELLED, "cancelled")
+        super().__init__(limits, clock)
 
     def pause(self) -> None:
         self._channel.push(Kind.PAUSE)
 
     def resume(self) -> None:
         self._channel.push(Kind.RESUME)
-
-    async def aclose(self) -> None:
-        self._kill(Termination.CANCELLED, "closed")
-        self._output.drop()
-        await asyncio.shield(self._end)
 
     def _over_output(self) -> None:
         """The job holds it to this: it is only where that fails that this is seen."""
@@ -104,7 +86,7 @@ class JobProcess:
             await asyncio.wait([self._end], timeout=_GENTLY_S)
             self._channel.abort()
 
-    async def _follow(self) -> Exit:
+    async def _supervise(self) -> Exit:
         beating = asyncio.create_task(self._beat())
         try:
             end = await self._listen()
@@ -160,9 +142,6 @@ class JobProcess:
         while True:
             await asyncio.sleep(BEAT_S)
             self._channel.push(Kind.BEAT)
-
-    def _offset(self) -> float:
-        return self._clock() - self._started
 
 
 def as_told(status: JobStatus) -> str:
