@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from itertools import product
+from threading import Thread
 from typing import Any
 
 from prometheus_client import (
@@ -15,13 +16,14 @@ from prometheus_client import (
     Gauge,
     Histogram,
     disable_created_metrics,
-    start_http_server,
+    make_wsgi_app,
 )
 from prometheus_client.process_collector import ProcessCollector
 
 from firetrial_kit.disks import Disks
 from firetrial_kit.model_metrics import ModelMetrics
 from firetrial_kit.objects import Grants
+from firetrial_kit.pages import PageServer
 
 READS, WRITES, DELETES = ("get", "stream", "stat", "keys"), ("put", "put_file"), ("delete",)
 """The operations on objects, by the right that they need."""
@@ -118,19 +120,21 @@ def serving(registry: CollectorRegistry, address: str, ready: Callable[[], bool]
     /healthz answers 200 while `ready`, else 503: for probes, which have no client's certificate.
     """
     host, _, port = address.rpartition(":")
-    server, thread = start_http_server(int(port), addr=host, registry=registry)
-    pages = server.get_app()
+    pages = make_wsgi_app(registry)
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/healthz":
-            return pages(environ, start_response) if pages else []
+            page: Iterable[bytes] = pages(environ, start_response)
+            return page
         start_response("200 OK" if ready() else "503 Service Unavailable", [("Content-Type", "text/plain")])
         return [b"serving\n" if ready() else b"not serving\n"]
 
-    server.set_app(app)
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with PageServer(host, int(port)) as server:
+        server.set_app(app)
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
