@@ -34,7 +34,8 @@ class Attendant:
     """One process. `slots` is how much of its pool's work it has in hand at most, `busy` how much now.
 
     `alone` is False where it shares its process with other services, which cannot end by itself. An operator
-    sets `drain_asked`; `draining` is the process's own word.
+    sets `drain_asked`; `draining` is the process's own word. `takes` are the kinds of work of its pool, as in
+    ft.work.<kind>.<pool>, that it takes; None where it is of a version that does not tell.
     """
 
     instance: str
@@ -48,9 +49,14 @@ class Attendant:
     alone: bool = True
     drain_asked: bool = False
     draining: bool = False
+    takes: tuple[str, ...] | None = None
 
     def there(self, now: datetime) -> bool:
         return now - self.seen_at < timedelta(seconds=MISSING_S)
+
+    def would_take(self, kind: str) -> bool:
+        """Whether it takes new work of this kind, for all that is known."""
+        return not self.draining and (self.takes is None or kind in self.takes)
 
 
 def attendants(state: State) -> Records[Attendant]:
@@ -58,7 +64,9 @@ def attendants(state: State) -> Records[Attendant]:
     return Records(state, KIND, Attendant)
 
 
-def of(parts: Parts, pool: str, slots: int, busy: Callable[[], int]) -> Attendance:
+def of(
+    parts: Parts, pool: str, slots: int, busy: Callable[[], int], takes: tuple[str, ...] | None = None
+) -> Attendance:
     """Of a service that takes work of `pool`."""
     now = parts.clock.now()
     me = Attendant(
@@ -70,6 +78,7 @@ def of(parts: Parts, pool: str, slots: int, busy: Callable[[], int]) -> Attendan
         since=now,
         seen_at=now,
         alone=parts.retire is not None,
+        takes=takes,
     )
     return Attendance(parts.state, parts.clock, me, busy, parts.retire)
 

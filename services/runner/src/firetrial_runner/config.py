@@ -100,6 +100,11 @@ class RunnerSettings(JobSettings):
         """Whether anything runs here."""
         return bool(self.slots or self.tests)
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Of the work of its pool, what it takes."""
+        return (*(["run"] if self.slots else []), *(["test"] if self.tests else []))
+
     def shelf(self) -> Shelf:
         """Where agent programs are."""
         told = (name.strip() for name in self.programs_in_image.split(","))

@@ -46,7 +46,7 @@ async def build(parts: service.Parts) -> service.Service:
     servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)
     reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
     handlers = Handlers(books=books, dispatch=dispatch, experiments=experiments, announce=announce, log=log)
-    present = attendance.of(parts, settings.pool, settings.slots, metrics.running)
+    present = attendance.of(parts, settings.pool, settings.slots, metrics.running, settings.kinds)
     tests = sealed_tests(execution, dispatch, parts.bus)
     return service.Service(
         SERVICE,

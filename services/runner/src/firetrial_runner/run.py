@@ -125,11 +125,19 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Sealed:
+    """The sealed test that a run is judged by, once it was asked for: in which pool, and at which attempt."""
+
+    pool: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One attempt. repeat and attempt count from 1. `reason` says why it was not scored.
 
     waiting_for says what a queued run waits for, where that is more than a free slot, or a running one whose
-    sandbox is still to be had.
+    sandbox is still to be had, or one that has concluded and whose sealed test nobody makes.
     """
 
     id: str
@@ -159,6 +167,7 @@ class Run:
     origin: Origin | None = None
     contacts: tuple[Contact, ...] = ()
     waiting_for: str = ""
+    sealed: Sealed | None = None
 
     @property
     def slot(self) -> Slot:
@@ -298,6 +307,17 @@ def delayed(run: Run, holder: str, what: str) -> Run | None:
     return replace(run, waiting_for=what[:MAX_REASON]) if mine else None
 
 
+def tested(run: Run, sealed: Sealed) -> Run | None:
+    """Concluded, and to be tested; None where it is not, or where a later attempt was asked for."""
+    later = run.sealed is not None and run.sealed.attempt > sealed.attempt
+    return replace(run, sealed=sealed) if run.state is RunState.CONCLUDED and not later else None
+
+
+def untested(run: Run, what: str) -> Run | None:
+    """Concluded, and its sealed test waits for `what` ("": for its turn); None where it has ended."""
+    return replace(run, waiting_for=what[:MAX_REASON]) if run.state is RunState.CONCLUDED else None
+
+
 def renewed(run: Run, holder: str, now: datetime, ttl_s: float) -> Run:
     """The lease made longer. Raises LeaseLostError."""
     _held(run, holder)
@@ -365,7 +385,7 @@ def judged(run: Run) -> Run | None:
     """Scored; None where it had ended before."""
     if run.state is RunState.ENDED:
         return None
-    return replace(run, state=RunState.ENDED, outcome=Outcome.SCORED, reason="", lease=None)
+    return replace(run, state=RunState.ENDED, outcome=Outcome.SCORED, reason="", lease=None, waiting_for="")
 
 
 def not_judged(run: Run, now: datetime, reason: str) -> Run | None:

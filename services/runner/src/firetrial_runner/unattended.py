@@ -1,15 +1,16 @@
-"""Runs that nobody is there to take: they wait, and say so."""
+"""Runs that nobody is there to take, and sealed tests that nobody makes: they wait, and say so."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from firetrial_kit.attendance import Attendant
 from firetrial_kit.clock import Clock
 from firetrial_runner import run as runs
+from firetrial_runner.kinds.sealed import TrialRecord, trial_id
 from firetrial_runner.records import Books
-from firetrial_runner.run import Run, RunState
+from firetrial_runner.run import Run, RunState, Sealed
 
 _MOST = 500
 """Runs that are written of in one look."""
@@ -29,18 +30,44 @@ def changes(waiting: Iterable[Run], pools: frozenset[str]) -> Iterator[tuple[Run
             yield run, what
 
 
-async def tell(books: Books, clock: Clock, going_on: Iterable[Run]) -> None:
+def lacking(sealed: Sealed, trial: TrialRecord | None, pools: frozenset[str]) -> str:
+    """What a sealed test waits for; "" where it is being made, or only waits for its turn."""
+    if sealed.pool not in pools:
+        return f"a runner: none that makes sealed tests of pool {sealed.pool} is there"
+    if trial is None or trial.until is not None or trial.tested is not None or not trial.waits_for:
+        return ""
+    return f"{trial.waits_for}, for its sealed test"
+
+
+async def tell(books: Books, clock: Clock, going_on: Sequence[Run]) -> None:
     """Write it into the runs, as far as runners have said that they are there."""
-    waiting = [run for run in going_on if run.state is RunState.QUEUED]
-    if not waiting:
+    queued = [run for run in going_on if run.state is RunState.QUEUED]
+    tested = [(run, run.sealed) for run in going_on if run.state is RunState.CONCLUDED and run.sealed]
+    if not queued and not tested:
         return
     known = [await books.attendants.find(id_) for id_ in await books.attendants.ids()]
     there = [one for one in known if one]
-    for run, what in list(changes(waiting, pools_of(there, clock)))[:_MOST]:
+    for run, what in list(changes(queued, pools_of(there, clock)))[:_MOST]:
         await books.change_run(run.id, partial(runs.waits, what=what))
+    await _tell_tests(books, tested, testing(there, clock))
+
+
+async def _tell_tests(books: Books, tested: Iterable[tuple[Run, Sealed]], pools: frozenset[str]) -> None:
+    told = 0
+    for run, sealed in tested:
+        what = lacking(sealed, await books.tests.find(trial_id(run.id, sealed.attempt)), pools)
+        if what != run.waiting_for and told < _MOST:
+            await books.change_run(run.id, partial(runs.untested, what=what))
+            told += 1
 
 
 def pools_of(attendants: Iterable[Attendant], clock: Clock) -> frozenset[str]:
     """The pools that somebody takes runs of."""
     now = clock.now()
     return frozenset(one.pool for one in attendants if one.there(now) and one.slots and not one.draining)
+
+
+def testing(attendants: Iterable[Attendant], clock: Clock) -> frozenset[str]:
+    """The pools that somebody makes sealed tests of."""
+    now = clock.now()
+    return frozenset(one.pool for one in attendants if one.there(now) and one.would_take("test"))

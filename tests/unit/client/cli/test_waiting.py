@@ -35,6 +35,9 @@ def test_status_says_what_a_run_waits_for(
     for other in world.runs.values():
         other.state, other.waiting_for = run_pb2.RUN_STATE_QUEUED, WAITS
     assert f"2 runs for {WAITS}" in firetrial("status", experiment).output
+    for other in world.runs.values():
+        other.state = run_pb2.RUN_STATE_CONCLUDED
+    assert f"2 runs for {WAITS}" in firetrial("status", experiment).output
 
 
 def test_what_its_gpus_did(firetrial: Call, world: World, experiment: str) -> None:

@@ -64,8 +64,9 @@ def _counts(experiment: Experiment) -> str:
 
 
 def _waiting(runs: Iterable[Run]) -> Iterator[str]:
-    """What queued runs wait for, with how many do."""
-    counts = Counter(run.waiting_for for run in runs if run.state == RunState.RUN_STATE_QUEUED)
+    """What runs wait for that are queued, or concluded and not tested yet, with how many do."""
+    waiting = {RunState.RUN_STATE_QUEUED, RunState.RUN_STATE_CONCLUDED}
+    counts = Counter(run.waiting_for for run in runs if run.state in waiting)
     for what, count in counts.most_common():
         if what:
             yield f"{count} {'run' if count == 1 else 'runs'} for {what}"

@@ -10,6 +10,11 @@ from firetrial_runner.allowance import Allowance
 from firetrial_runner.run import End
 
 
+def trial_id(run_id: str, attempt: int) -> str:
+    """The id of an attempt at a test."""
+    return f"{run_id}-{attempt}"
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A test that is asked for: commands over tars of the bucket `sealed`. `attempt` counts from 1."""
@@ -28,7 +33,7 @@ class Wanted:
     @property
     def id(self) -> str:
         """One for each attempt."""
-        return f"{self.run_id}-{self.attempt}"
+        return trial_id(self.run_id, self.attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +54,13 @@ class TrialEnd:
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """An attempt at a test: who has it in hand until when, and what came of it once it is over."""
+    """An attempt at a test: who has it in hand until when, and what came of it once it is over.
+
+    `waits_for` is what whoever tried last had not, "" for nothing.
+    """
 
     id: str
     holder: str = ""
     until: datetime | None = None
     tested: TrialEnd | None = None
+    waits_for: str = ""

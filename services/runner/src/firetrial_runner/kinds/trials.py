@@ -62,11 +62,9 @@ class Trials:
         if known.tested is not None:
             return known.tested
         if not self.stay.lasts(wanted.limits.wall_s):
-            await self._release(wanted.id)
-            raise _later(f"test {wanted.id} waits for a runner that has the time", _BUSY_S)
+            raise await self._waits(wanted, "a runner that has the time")
         if not self.gpus.take(wanted.id, wanted.limits.gpus):
-            await self._release(wanted.id)
-            raise _later(f"test {wanted.id} waits for GPUs", _BUSY_S)
+            raise await self._waits(wanted, f"{wanted.limits.gpus.told} to be free")
         begun = self.clock.monotonic()
         try:
             async with self._held(wanted.id):
@@ -101,10 +99,14 @@ class Trials:
             raise _later(f"test {id_} is in other hands", max(0.5, left))
         return found
 
-    async def _release(self, id_: str) -> None:
+    async def _waits(self, wanted: Wanted, what: str) -> FiretrialError:
+        await self._release(wanted.id, what)
+        return _later(f"test {wanted.id} waits for {what}", _BUSY_S)
+
+    async def _release(self, id_: str, waits_for: str = "") -> None:
         def release(record: TrialRecord) -> TrialRecord | None:
             mine = record.holder == self.holder and record.tested is None
-            return replace(record, until=None) if mine else None
+            return replace(record, until=None, waits_for=waits_for) if mine else None
 
         await self.records.change(id_, release)
 

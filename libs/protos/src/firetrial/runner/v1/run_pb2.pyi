@@ -192,7 +192,9 @@ class Run(_message.Message):
     made_by: _builtins.str
     """Who made an imported run and how, as they say; empty for those made here."""
     waiting_for: _builtins.str
-    """What a queued run waits for, where that is more than a free slot of its pool; empty otherwise."""
+    """What a queued run waits for, where that is more than a free slot of its pool, or one that has concluded and
+    whose sealed test nobody makes; empty otherwise.
+    """
     @_builtins.property
     def exit(self) -> Global___Exit:
         """How the agent's process ended; unset while it has not."""
