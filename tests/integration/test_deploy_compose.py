@@ -65,6 +65,15 @@ def test_nothing_has_more_rights_than_it_needs(told: dict[str, Any]) -> None:
             assert service["restart"] == "unless-stopped", name
 
 
+def test_a_large_machine_is_not_too_large_and_a_small_one_not_too_small(told: dict[str, Any]) -> None:
+    """Threads are counted, of which many programs start some for each core."""
+    for name, service in told["services"].items():
+        if name not in ONCE:
+            assert service["pids_limit"] >= 1024, name
+        assert float(service.get("cpus", 0)) <= 2, name
+    assert told["services"]["envoy"]["command"][-2:] == ["--concurrency", "2"]
+
+
 def test_each_part_is_shown_its_own_secrets_alone(told: dict[str, Any]) -> None:
     for name, service in told["services"].items():
         shown = {source for source in mounts(service) if source == "secrets" or source.startswith("secrets/")}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import subprocess
+import urllib.request
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from itertools import permutations
 from pathlib import Path
 
@@ -298,3 +300,51 @@ async def test_the_end_of_a_connection_is_told_in_our_own_words(
     assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == [
         "something else"
     ]
+
+
+@contextmanager
+def routed(folder: Path, part: Path, name: str, to: int) -> Iterator[None]:
+    """A server of one's own, which joins by the certificate that a part of the installation is shown."""
+    folder.mkdir()
+    known = {
+        "cert_file": str(part / f"{name}.pem"),
+        "key_file": str(part / f"{name}.key"),
+        "ca_file": str(part / "ca.pem"),
+    }
+    cluster = {"name": "firetrial", "listen": "127.0.0.1:-1", "tls": known}
+    told = {"listen": "127.0.0.1:-1", "server_name": f"with-{name}", "cluster": cluster}
+    (folder / "own.conf").write_text(json.dumps(told))
+    argv = [str(servers.BIN / "nats-server"), "-c", str(folder / "own.conf"), "-l", str(folder / "log")]
+    process = subprocess.Popen([*argv, "--routes", f"nats://localhost:{to}"])
+    try:
+        yield
+    finally:
+        servers.end(process)
+
+
+def test_no_service_is_taken_for_a_server(tmp_path: Path) -> None:
+    """Whoever has a route sees and says everything: its certificate must name a server of this cluster."""
+    secrets = tls.secrets(tmp_path / "secrets")
+    route, watched = servers.free_port(), servers.free_port()
+    options = ("--name", "nats-1", "--cluster", f"nats://127.0.0.1:{route}", "-m", str(watched))
+
+    def joined() -> set[str]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{watched}/routez", timeout=5) as answer:
+            return {each["remote_name"] for each in json.load(answer)["routes"]}
+
+    def answers() -> bool:
+        try:
+            return not joined()
+        except OSError:
+            return False
+
+    with deployed.nats(tmp_path / "1", secrets, "cluster.conf", *options):
+        servers.wait_for(answers, "nats-server")
+        with routed(tmp_path / "nats", secrets / "nats", "nats", route):
+            servers.wait_for(lambda: joined() == {"with-nats"}, "a server", 30)
+        with routed(tmp_path / "tls", secrets / "runner", "tls", route):
+            log = tmp_path / "tls" / "log"
+            servers.wait_for(
+                lambda: log.exists() and "Authorization Violation" in log.read_text(), "a no", 30
+            )
+            assert joined() == set()
