@@ -1,4 +1,4 @@
-"""The consumers of pools' work, and how to make them: what a deployment that scales runners to none does once.
+"""The consumers of pools' work, and how to make them, as a deployment does that scales runners to none.
 
 python -m firetrial_runner.pools default gpu   # FIRETRIAL_NATS_URL and the runner's user and password
 

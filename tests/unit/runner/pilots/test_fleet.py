@@ -12,10 +12,12 @@ from prometheus_client import CollectorRegistry
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.records import Records
 from firetrial_kit.testing import InMemoryState, ManualClock
+from firetrial_runner.pilots.berth import is_taken
 from firetrial_runner.pilots.course import Aim
 from firetrial_runner.pilots.fleet import Fleet, HeldError
 from firetrial_runner.pilots.ledger import HELD_S, Ledger
 from firetrial_runner.pilots.pilot_metrics import PilotMetrics
+from firetrial_runner.pilots.starting import Pilot
 from firetrial_runner.schedulers import JobSpec, JobState, SchedulerError
 from firetrial_runner.schedulers.fake import FakeScheduler
 
@@ -52,7 +54,7 @@ class Site:
             scheduler=self.scheduler,
             work=self.backlog,
             ledgers=self.ledgers,
-            spec=lambda name: JobSpec(name, ("/bin/true",), Path("/"), 60),
+            spec=Pilot("gpu", "fake", slots=1, idle_s=60, wall_s=600, folder=Path("/")).job,
             clock=self.clock,
             metrics=PilotMetrics(self.registry, "gpu", "fake", aim),
             log=structlog.get_logger(),
@@ -145,6 +147,40 @@ async def test_one_that_lost_the_pool_while_it_submits_submits_nothing_more(site
     assert sorted(job.name[-1] for job in slow.living()) == ["1", "2", "3"]
 
 
+class _Frozen(FakeScheduler):
+    """Stopped before it submits, for so long that another takes the pool and submits under the same name."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__()
+        self.site, self.other, self._begun = site, site.fleet("two", most=1), False
+
+    async def submit(self, spec: JobSpec) -> str:
+        if not self._begun:
+            self._begun = True
+            self.site.clock.advance(HELD_S + 1)
+            self.other.scheduler = self
+            assert len((await self.other.go_round()).submitted) == 1
+        return await super().submit(spec)
+
+
+async def test_the_job_of_one_that_was_frozen_while_it_submits_leaves(site: Site) -> None:
+    site.scheduler = frozen = _Frozen(site)
+    site.backlog.work = 1
+    with pytest.raises(HeldError):
+        await site.fleet("one", most=1).go_round()
+    for id_ in frozen.specs:
+        frozen.put(id_, JobState.ACTIVE)
+    assert len(frozen.living()) == 2  # as PBS, LSF and Flux would have it
+    assert [await is_taken(site.state, spec.env) for spec in frozen.specs.values()] == [False, True]
+
+
+async def test_a_job_that_nothing_is_known_of_has_its_berth(site: Site) -> None:
+    for told in ({}, {"FIRETRIAL_RUNNER_POOL": "gpu", "FIRETRIAL_RUNNER_BERTH": "ft-gpu-abc123-1/1"}):
+        assert not await is_taken(site.state, told)
+    await site.fleet().go_round()
+    assert not await is_taken(site.state, told)
+
+
 async def test_a_submission_of_unknown_end_is_not_made_again_before_it_is_clear(site: Site) -> None:
     fleet = site.fleet(most=1)
     site.backlog.work = 1
@@ -210,7 +246,7 @@ async def test_what_the_site_does_to_pilots_is_not_held_against_them(site: Site,
 
 async def test_a_fault_of_a_job_is_told_and_nothing_is_intended(site: Site) -> None:
     fleet = site.fleet(most=1)
-    fleet.spec = lambda name: JobSpec(name, ("true",), Path("/"), 60)
+    fleet.spec = lambda name, _: JobSpec(name, ("true",), Path("/"), 60)
     site.backlog.work = 1
     assert "absolute" in (await fleet.go_round()).trouble
     assert (await site.ledgers.get("gpu")).intended == {}

@@ -21,10 +21,11 @@ def written(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 
 def test_a_job_tells_the_runner_its_pool_and_its_time() -> None:
-    job = replace(PILOT, env_file=Path("/shared/runner.env")).job("ft-gpu-abc123-1")
+    job = replace(PILOT, env_file=Path("/shared/runner.env")).job("ft-gpu-abc123-1", 7)
     assert list(job.faults()) == []
     assert job.argv[1:] == ("-m", "firetrial_runner.pilots.main", "--env-file", "/shared/runner.env")
     assert job.env == {
+        "FIRETRIAL_RUNNER_BERTH": "ft-gpu-abc123-1/7",
         "FIRETRIAL_RUNNER_POOL": "gpu",
         "FIRETRIAL_RUNNER_SLOTS": "2",
         "FIRETRIAL_RUNNER_IDLE": "300",
@@ -33,11 +34,11 @@ def test_a_job_tells_the_runner_its_pool_and_its_time() -> None:
 
 
 def test_slurm_gives_notice_and_runs_no_two_of_one_name() -> None:
-    assert PILOT.job("ft-1").attributes["dependency"] == "singleton"
-    own = replace(PILOT, attributes={"signal": "B:USR1@300", "qos": "low"}).job("ft-1")
+    assert PILOT.job("ft-1", 1).attributes["dependency"] == "singleton"
+    own = replace(PILOT, attributes={"signal": "B:USR1@300", "qos": "low"}).job("ft-1", 1)
     assert (own.attributes["signal"], own.attributes["qos"]) == ("B:USR1@300", "low")
-    assert "signal" not in replace(PILOT, wall_s=300).job("ft-1").attributes
-    assert replace(PILOT, scheduler="pbs").job("ft-1").attributes == {}
+    assert "signal" not in replace(PILOT, wall_s=300).job("ft-1", 1).attributes
+    assert replace(PILOT, scheduler="pbs").job("ft-1", 1).attributes == {}
 
 
 def test_a_file_of_settings(tmp_path: Path) -> None:

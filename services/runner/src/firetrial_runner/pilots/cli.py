@@ -90,7 +90,7 @@ def pilots(
         raise click.UsageError(f"--min {least} is more than --max {most}")
     try:
         pilot, environ = _pilot(pool, **given)
-        check("the job", pilot.job("ft").faults())
+        check("the job", pilot.job("ft", 0).faults())
     except (SettingsError, FiretrialError) as error:
         raise click.UsageError(str(error)) from error
     logs.configure(environ.get("FIRETRIAL_LOG_LEVEL") or "info")

@@ -51,7 +51,7 @@ class Round:
 
 @dataclass(slots=True)
 class Fleet:
-    """`spec` makes the job of a name. `holder` is this process; it holds the pool for `ttl_s` at a time.
+    """`spec` makes the job of a name and a mark. `holder`, this process, has the pool for `ttl_s` at a time.
 
     `site` is the same for all of an installation, and another one's is not.
 
@@ -63,7 +63,7 @@ class Fleet:
     scheduler: Scheduler
     work: Work
     ledgers: Records[Ledger]
-    spec: Callable[[str], JobSpec]
+    spec: Callable[[str, int], JobSpec]
     clock: Clock
     metrics: PilotMetrics
     log: structlog.typing.FilteringBoundLogger
@@ -104,7 +104,7 @@ class Fleet:
             now = self.clock.now()
             ledger = await self._change(partial(Ledger.intending, name=name, now=now))
             try:
-                id_ = await self.scheduler.submit(self.spec(name))
+                id_ = await self.scheduler.submit(self.spec(name, ledger.marks[name]))
             except FiretrialError as error:
                 if not isinstance(error, SchedulerError) or error.refused:
                     await self._change(partial(Ledger.without, names=(name,)))

@@ -25,13 +25,19 @@ class Intention:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """`site` tells this installation's jobs from another's. `holder` sees to the pool until `until`."""
+    """`site` tells this installation's jobs from another's. `holder` sees to the pool until `until`.
+
+    `marks` are of the newest submission under each name, counted by `submissions`. A job that shows an older
+    one is of a process that lost the pool while it submitted, and leaves: see `owns`.
+    """
 
     pool: str
     site: str
     holder: str = ""
     until: datetime | None = None
     intended: Mapping[str, Intention] = field(default_factory=dict)
+    marks: Mapping[str, int] = field(default_factory=dict)
+    submissions: int = 0
 
     @property
     def tag(self) -> str:
@@ -61,7 +67,17 @@ class Ledger:
 
     def intending(self, name: str, now: datetime) -> Ledger:
         """A job is about to be submitted."""
-        return replace(self, intended={**self.intended, name: Intention(now)})
+        mark = self.submissions + 1
+        return replace(
+            self,
+            intended={**self.intended, name: Intention(now)},
+            marks={**self.marks, name: mark},
+            submissions=mark,
+        )
+
+    def owns(self, name: str, mark: int) -> bool:
+        """Whether the job of that name and mark is the newest, as far as that is known."""
+        return self.marks.get(name, mark) == mark
 
     def submitted(self, name: str, job_id: str) -> Ledger:
         """The scheduler has taken the job."""

@@ -10,6 +10,7 @@ from firetrial_kit import service
 from firetrial_kit.errors import FiretrialError
 from firetrial_runner.announce import SERVICE
 from firetrial_runner.main import build
+from firetrial_runner.pilots.berth import VARIABLE, is_taken
 from firetrial_runner.pilots.starting import read
 
 
@@ -26,7 +27,15 @@ def main(argv: list[str]) -> None:
         sys.stderr.write("usage: python -m firetrial_runner.pilots.main [--env-file FILE]\n")
         sys.exit(2)
     # Agents' sandboxes are made by this process: what it knows of the file stays out of its environment.
-    service.main({SERVICE: build}, {**told, **os.environ})
+    service.main({SERVICE: pilot}, {**told, **os.environ})
+
+
+async def pilot(parts: service.Parts) -> service.Service:
+    """The runner, which takes nothing where its berth is another's."""
+    if parts.retire is not None and await is_taken(parts.state, parts.environ):
+        parts.log.warning("leaving", why="another pilot has its name", berth=parts.environ[VARIABLE])
+        parts.retire.set()
+    return await build(parts)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from firetrial_kit.errors import Fault, invalid
+from firetrial_runner.pilots import berth
 from firetrial_runner.pilots.stay import NOTICE_S
 from firetrial_runner.schedulers.port import JobSpec
 
@@ -39,8 +40,8 @@ class Pilot:
     account: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict)
 
-    def job(self, name: str) -> JobSpec:
-        """The pilot of that name."""
+    def job(self, name: str, mark: int) -> JobSpec:
+        """The pilot of that name; see `Ledger` for its mark."""
         read_from = ("--env-file", str(self.env_file)) if self.env_file else ()
         return JobSpec(
             name=name,
@@ -54,6 +55,7 @@ class Pilot:
             account=self.account,
             attributes={**self._told_slurm(), **self.attributes},
             env={
+                berth.VARIABLE: berth.shown(name, mark),
                 "FIRETRIAL_RUNNER_POOL": self.pool,
                 "FIRETRIAL_RUNNER_SLOTS": str(self.slots),
                 "FIRETRIAL_RUNNER_IDLE": f"{self.idle_s:g}",

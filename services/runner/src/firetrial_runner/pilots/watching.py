@@ -15,13 +15,12 @@ from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
 from firetrial_kit.kv import JetStreamState
-from firetrial_kit.records import Records
 from firetrial_kit.settings import CommonSettings
 from firetrial_runner.announce import SERVICE
+from firetrial_runner.pilots import berth
 from firetrial_runner.pilots.backlog_wire import Backlog
 from firetrial_runner.pilots.course import Aim
 from firetrial_runner.pilots.fleet import Fleet, HeldError, Round
-from firetrial_runner.pilots.ledger import Ledger
 from firetrial_runner.pilots.pilot_metrics import PilotMetrics
 from firetrial_runner.pilots.starting import Pilot
 from firetrial_runner.schedulers import open_scheduler
@@ -50,7 +49,7 @@ async def watch(
             aim=aim,
             scheduler=open_scheduler(pilot.scheduler, pilot.folder / "pilots"),
             work=Backlog(client),
-            ledgers=Records(await JetStreamState.open(client, f"ft_{SERVICE}"), "pilots", Ledger),
+            ledgers=berth.ledgers(await JetStreamState.open(client, f"ft_{SERVICE}")),
             spec=pilot.job,
             clock=clock,
             metrics=PilotMetrics(registry, pilot.pool, pilot.scheduler, aim),
