@@ -368,3 +368,48 @@ async def test_certificates_are_known_by_name_and_a_token_besides_counts_more(tm
     assert await code(whoami(other)) is grpc.StatusCode.UNAUTHENTICATED
     assert await code(whoami(lab, by("acme"))) is grpc.StatusCode.UNAUTHENTICATED
     await server.stop(0)
+
+
+@pytest.mark.needs("openssl")
+async def test_a_renewed_certificate_is_shown_without_a_restart(tmp_path: Path) -> None:
+    ca, old, new = pki.authority(tmp_path), *(tmp_path / name for name in ("old", "new"))
+    first, second = (pki.signed(_made(folder), folder.name, ca) for folder in (old, new))
+    shown = rpc.Tls(tmp_path / "tls.pem", tmp_path / "tls.key", None)
+
+    def put(signed: pki.Signed, key: bytes = b"") -> None:
+        for path, data in (
+            (shown.cert, signed.cert.read_bytes()),
+            (shown.key, key or signed.key.read_bytes()),
+        ):
+            path.with_suffix(".aside").write_bytes(data)
+            path.with_suffix(".aside").replace(path)
+
+    put(first)
+    with structlog.testing.capture_logs() as lines:
+        metrics = KitMetrics(CollectorRegistry())
+        server = rpc.Server("127.0.0.1:0", metrics=metrics, log=structlog.get_logger(), tls=shown)
+        port = await server.start()
+        assert await _subject(port) == "old"
+        put(second, first.key.read_bytes())  # half of it: the key is not yet there
+        assert await _subject(port) == "old"
+        put(second)
+        assert await _subject(port) == "new"
+        await server.stop(0)
+    assert [line["event"] for line in lines] == ["certificate is broken", "certificate read"]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+async def _subject(port: int) -> str:
+    """The common name in the certificate that a server shows."""
+    argv = ("s_client", "-connect", f"127.0.0.1:{port}", "-alpn", "h2")
+    talking = await asyncio.create_subprocess_exec(
+        "openssl", *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    told, _ = await talking.communicate()
+    lines = told.decode(errors="replace").splitlines()
+    return next(line for line in lines if line.startswith("subject=")).rpartition(" ")[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,10 @@ __all__ = ["MAX_MESSAGE", "PIECE", "Server", "Tls", "status_of"]
 
 MAX_MESSAGE = 4 * 1024 * 1024
 PIECE = 1024 * 1024
+# A connection is let in by the certificate that it began with: so it begins anew before long, and what is
+# under way on it is seen through.
+_AGE_MS = 3_600_000
+_IDLE_MS = 600_000
 _IDENTITY = "firetrial.access.v1.IdentityService"
 
 
@@ -37,11 +42,51 @@ class Tls:
     key: Path
     client_ca: Path | None
 
-    def credentials(self) -> grpc.ServerCredentials:
-        ca = self.client_ca.read_bytes() if self.client_ca else None
-        return grpc.ssl_server_credentials(
-            [(self.key.read_bytes(), self.cert.read_bytes())], ca, require_client_auth=ca is not None
+    def credentials(self, log: structlog.typing.FilteringBoundLogger) -> grpc.ServerCredentials:
+        """Those that the files hold whenever a client connects. Raises OSError where they cannot be read."""
+        shown = _Shown(self, log)
+        return grpc.dynamic_ssl_server_credentials(
+            self.read(),
+            shown.changed,  # type: ignore[arg-type]  # None, for no change, is missing in the stubs
+            require_client_authentication=self.client_ca is not None,
         )
+
+    def read(self) -> grpc.ServerCertificateConfiguration:
+        ca = self.client_ca.read_bytes() if self.client_ca else None
+        return grpc.ssl_server_certificate_configuration(
+            [(self.key.read_bytes(), self.cert.read_bytes())], ca
+        )
+
+    def look(self) -> tuple[tuple[int, int, int], ...] | None:
+        """What changes with the files; None where one is not there."""
+        try:
+            there = [path.stat() for path in (self.cert, self.key, self.client_ca) if path]
+        except OSError:
+            return None
+        return tuple((told.st_mtime_ns, told.st_size, told.st_ino) for told in there)
+
+
+class _Shown:
+    """The certificate that is shown to clients: read again when it changed, kept while the new one is bad."""
+
+    def __init__(self, tls: Tls, log: structlog.typing.FilteringBoundLogger) -> None:
+        self._tls, self._log = tls, log
+        self._seen = tls.look()
+
+    def changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """What is to be shown from now on; None where that is what was shown before."""
+        seen = self._tls.look()
+        if seen == self._seen:
+            return None
+        self._seen = seen
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self._tls.cert, self._tls.key)
+            told = self._tls.read()
+        except (OSError, ssl.SSLError) as error:
+            self._log.error("certificate is broken", error=str(error), effect="the one before is still shown")
+            return None
+        self._log.info("certificate read", path=str(self._tls.cert))
+        return told
 
 
 class Server:
@@ -68,10 +113,13 @@ class Server:
                 ("grpc.so_reuseport", 0),
                 ("grpc.keepalive_time_ms", 30_000),
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+                ("grpc.max_connection_idle_ms", _IDLE_MS),
+                ("grpc.max_connection_age_ms", _AGE_MS),
             ],
         )
         self._address = address
         self._tls = tls
+        self._log = log
         self._health = health_aio.HealthServicer()
         self._names: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
@@ -90,7 +138,7 @@ class Server:
         )
         try:
             port = (
-                self.server.add_secure_port(self._address, self._tls.credentials())
+                self.server.add_secure_port(self._address, self._tls.credentials(self._log))
                 if self._tls
                 else self.server.add_insecure_port(self._address)
             )
