@@ -90,17 +90,17 @@ demo: .venv/.run  ## run the whole path on the study that ships with the project
 # BASE=… builds on another image with Python and its venv module; DOCKER_BUILD=… are options for each build,
 # such as --network host, --pull or --build-arg HTTPS_PROXY.
 IMAGES := $(addprefix services/,parser runner judge analyzer) libs/operate
-TAG ?= latest
+TAG ?=
 BASE ?=
 DOCKER_BUILD ?=
-images:  ## build the images of the four services and of operators, firetrial-<name>:TAG (Docker; BASE=…, DOCKER_BUILD=…)
+images:  ## build the images of the four services and of operators, firetrial-<name>:TAG (Docker; BASE=…, DOCKER_BUILD=…, TAG=latest)
 	@for part in $(IMAGES); do \
 	  docker build $(DOCKER_BUILD) $(if $(BASE),--build-arg BASE=$(BASE)) -f $$part/Dockerfile \
-	    -t firetrial-$${part#*/}:$(TAG) . || exit 1; done
+	    -t firetrial-$${part#*/}:$(or $(TAG),latest) . || exit 1; done
 
 # ---- a deployment on this machine: deploy/compose, docs/deploy.md ----
 DOCKER_COMPOSE ?= docker compose
-COMPOSE = OWNER=$$(id -u):$$(id -g) TAG=$(TAG) $(DOCKER_COMPOSE) --project-directory deploy/compose
+COMPOSE = OWNER=$$(id -u):$$(id -g) $(if $(TAG),TAG=$(TAG)) $(DOCKER_COMPOSE) --project-directory deploy/compose
 up:  ## start everything on this machine with Docker Compose (after make images); the first time makes the secrets
 	@$(COMPOSE) config --images | sort -u | grep -v -e '^firetrial-' -e '@sha256:' | \
 	  sed 's/^/held to no digest (make pins): /' >&2
@@ -134,7 +134,7 @@ test-docker: .venv/.dev  ## the sandbox suites on a Docker engine that is starte
 
 test-images: .venv/.dev  ## build the services' images on a base of Debian's, start each, ask for its health (as test-docker)
 	@$(ENGINE) --builder $(SHELL) -ec 'make images BASE=$$FIRETRIAL_TEST_BUILDER DOCKER_BUILD="--network host -q"; \
-	  FIRETRIAL_TEST_IMAGES=$(TAG) FIRETRIAL_REQUIRE=docker,images $(BIN)/pytest tests/integration/test_images.py'
+	  FIRETRIAL_TEST_IMAGES=$(or $(TAG),latest) FIRETRIAL_REQUIRE=docker,images $(BIN)/pytest tests/integration/test_images.py'
 
 test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one node, which the tests start (root, slurm-wlm, munge)
 	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=munged,slurmctld,slurmd,sbatch,openssl $(BIN)/pytest tests/integration/test_slurm_pilots.py \
@@ -143,7 +143,7 @@ test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one
 
 test-compose: .venv/.dev  ## the same, and then all of deploy/compose on them, through an experiment (as test-docker; 10 min)
 	@$(ENGINE) --builder $(SHELL) -ec 'make images BASE=$$FIRETRIAL_TEST_BUILDER DOCKER_BUILD="--network host -q"; \
-	  FIRETRIAL_TEST_IMAGES=$(TAG) FIRETRIAL_REQUIRE=docker,images,compose $(BIN)/pytest -s tests/integration/test_images.py \
+	  FIRETRIAL_TEST_IMAGES=$(or $(TAG),latest) FIRETRIAL_REQUIRE=docker,images,compose $(BIN)/pytest -s tests/integration/test_images.py \
 	  tests/integration/test_deploy_stack.py'
 
 test-openhands: .venv/.dev  ## the real OpenHands, built by its recipe (as test-docker; FIRETRIAL_TEST_PYTHON: a Python 3.12; 250 MB)

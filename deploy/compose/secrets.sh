@@ -33,9 +33,14 @@ authority() {
   find . -name '*.pem' ! -path './authority/*' -delete # signed by another
 }
 
+from_elsewhere() { # FILE: what another authority signed, such as a public one
+  [ -s "$1" ] && ! openssl verify -no_check_time -CAfile authority/ca.pem "$1" >/dev/null 2>&1
+}
+
 certificate() { # FILE without its ending, COMMON NAME, USES, SUBJECT ALTERNATIVE NAMES
   mkdir -p "$(dirname "$1")"
   cp authority/ca.pem "$(dirname "$1")/ca.pem"
+  ! from_elsewhere "$1.pem" || return 0 # is for whoever put it there to renew
   ends_soon "$1.pem" || ! is_for "$1.pem" "$4" || return 0
   openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" -subj "/CN=$2" \
     -addext "subjectAltName=$4" -addext "extendedKeyUsage=$3" -addext "keyUsage=critical,digitalSignature" \

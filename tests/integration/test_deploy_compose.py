@@ -85,6 +85,17 @@ def test_each_part_is_shown_its_own_secrets_alone(told: dict[str, Any]) -> None:
             assert all(mounts(service)[source]["read_only"] for source in shown), name
 
 
+def test_no_service_reaches_who_is_told_of_its_failures(told: dict[str, Any]) -> None:
+    """Alertmanager and Grafana are told apart from services, and reach no more than they need."""
+    networks = {name: set(service.get("networks") or {}) for name, service in told["services"].items()}
+    assert networks["alertmanager"] == {"watching", "telling"}
+    assert networks["grafana"] == {"watching"}
+    for name in (*SERVICES, "webhooks", "operate", "nats", "objects", "setup"):
+        assert not networks[name] & {"watching", "telling"}, name
+    internal = {name for name, network in told["networks"].items() if network.get("internal")}
+    assert internal == {"inside", "watching"}
+
+
 def test_what_is_not_wanted_does_not_start(told: dict[str, Any]) -> None:
     """And `operate`, which may do everything, is none that comes with others, nor has it a way out."""
     profiles = {
@@ -200,7 +211,38 @@ def test_secrets_are_made_once_and_only_ends_of_certificates_make_them_anew(tmp_
     second = run("firetrial.example.org", "192.0.2.7")
     changed = {str(path.relative_to(tmp_path)) for path in first if first[path] != second[path]}
     assert changed == {"envoy/endpoint.pem", "envoy/endpoint.key"}
+    _sign_elsewhere(tmp_path / "envoy")
+    third = run("firetrial.example.org")
+    assert {path for path in third if third[path] != second.get(path)} == {
+        tmp_path / "envoy" / "endpoint.pem",
+        tmp_path / "envoy" / "endpoint.key",
+    }
+    assert run("firetrial.example.org", "198.51.100.7") == third
     alerts = {path.name for path in first if path.parent.name == "alertmanager"}
     assert alerts == {f"alerts_{channel}_url" for channel in CHANNELS}
     values = [path.read_bytes() for path in first if path.name in ("nats-password", "token", "root-password")]
     assert all(len(value) >= 40 for value in values)
+
+
+def _sign_elsewhere(folder: Path) -> None:
+    """A certificate for the endpoint that ends soon, and is for other names, of nobody's authority here."""
+    argv = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    argv += ["-keyout", str(folder / "endpoint.key"), "-out", str(folder / "endpoint.pem"), "-days", "9"]
+    subprocess.run([*argv, "-subj", "/CN=firetrial.example.org"], check=True, capture_output=True)
+
+
+def test_a_tag_is_said_in_one_place(tmp_path: Path) -> None:
+    """make lets .env say it: else `make up` would start other images than `docker compose up`."""
+    program = tmp_path / "compose"
+    program.write_text('#!/bin/sh\necho "${TAG-unset}"\n')
+    program.chmod(0o755)
+
+    def started(*options: str) -> str:
+        argv = ["make", "--no-print-directory", "logs", f"DOCKER_COMPOSE={program}", *options]
+        environ = {key: value for key, value in os.environ.items() if key not in {"TAG", "MAKEFLAGS"}}
+        return subprocess.run(
+            argv, cwd=DEPLOY.parent, env=environ, check=True, capture_output=True, text=True
+        ).stdout
+
+    assert started() == "unset\n"
+    assert started("TAG=0.1.0") == "0.1.0\n"

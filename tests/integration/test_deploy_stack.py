@@ -103,7 +103,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         "WEBHOOKS": "lab",
         "NATS_CONFIG": "cluster.conf",
         "NATS_REPLICAS": "3",
-        "NATS_URL": "tls://nats:4222,tls://nats-2:4222,tls://nats-3:4222",
+        "BROKER_URL": "tls://nats:4222,tls://nats-2:4222,tls://nats-3:4222",
         "RUNNER_CPUS": "2",
         "RUNNER_MEMORY": "4g",
         "FIRETRIAL_ENDPOINT": endpoint.replace("127.0.0.1", "localhost"),
