@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the Secrets that the manifests name, from a folder as deploy/compose/secrets.sh makes it:
 #   sh deploy/compose/secrets.sh FOLDER endpoint.example.org
-#   sh deploy/kubernetes/secrets.sh FOLDER | kubectl apply -f -
+#   sh deploy/kubernetes/secrets.sh FOLDER | kubectl apply --server-side -f -
 # Each part has its own and is shown no other. Where secrets come from a store (External Secrets, Vault), it makes
 # the same names with the same keys instead.
 set -eu

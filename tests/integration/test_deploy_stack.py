@@ -183,6 +183,7 @@ def test_an_operator_sees_and_keeps_all_of_it(stack: Stack) -> None:
         told = stack.compose("run", "--rm", "-T", "operate", "sh", "-c", f"firetrial {command} --json || :")
         return json.loads(told)
 
+    assert operate("status")["services"] == dict.fromkeys(SERVICES, "serving")
     found = {each["name"]: each for each in operate("doctor")}
     assert not [each for each in found.values() if each["state"] == "fail"]
     assert {"broker", "objects", "token", *(f"service.{name}" for name in SERVICES)} <= found.keys()
