@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -161,6 +162,14 @@ async def test_sigterm_ends_what_is_in_hand_and_exits_0(frame: Frame, nats_url: 
     assert await asyncio.to_thread(frame.process.wait, 15) == 0
     assert frame.mark.exists()
     await client.close()
+
+
+def test_whoever_is_told_to_end_again_and_again_ends_in_good_order(frame: Frame) -> None:
+    while frame.process.poll() is None:
+        frame.process.send_signal(signal.SIGTERM)
+        time.sleep(0.001)
+    assert frame.process.returncode == 0
+    assert "stopped" in frame.log.read_text()
 
 
 def test_bad_settings_are_listed_and_exit_2(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+from nats.aio.client import Client
 from prometheus_client import CollectorRegistry
 
 from firetrial_kit import auth, jetstream, logs, metrics, rpc, telemetry, tenants, trace
@@ -40,6 +41,7 @@ from firetrial_kit.state import State
 from firetrial_kit.trace import Kind
 
 Log = structlog.typing.FilteringBoundLogger
+_ENDS = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,63 +107,74 @@ def measured_objects(settings: CommonSettings, service: str, kit_metrics: metric
     return MeasuredObjects(open_objects(settings, service), kit_metrics.objects)
 
 
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """What all services of one process share."""
+
+    settings: CommonSettings
+    environ: Mapping[str, str]
+    client: Client
+    bus: Bus
+    metrics: metrics.KitMetrics
+    gate: auth.Gate
+    server: rpc.Server
+    log: Log
+    stack: AsyncExitStack
+    # Of a process with one service alone.
+    retire: asyncio.Event | None
+
+    async def build(self, name: str, build: Build) -> tuple[Service, list[Keeper]]:
+        """The service of that name, and who keeps its state in step with its objects, where that is done."""
+        state = await JetStreamState.open(self.client, f"ft_{name}")
+        parts = self._parts(name, state)
+        known = steward(name)
+        keepers = [Keeper(self.client, state, parts.objects, known, parts.log)] if known else []
+        return await build(parts), keepers
+
+    def _parts(self, name: str, state: State) -> Parts:
+        settings = CommonSettings.from_env(self.environ, name)
+        self.metrics.runs(name)
+        return Parts(
+            service=name,
+            environ=self.environ,
+            settings=settings,
+            bus=self.bus,
+            state=state,
+            objects=measured_objects(settings, name, self.metrics),
+            clock=SystemClock(),
+            metrics=self.metrics,
+            broker=BrokerFigures(self.client).read,
+            log=self.log.bind(service=name),
+            instance=f"{socket.gethostname()}-{os.getpid()}-{digest(os.urandom(8).hex(), length=6)}",
+            stack=self.stack,
+            gate=self.gate,
+            retire=self.retire,
+        )
+
+
 async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None:
     """Run the services until SIGTERM or SIGINT, then drain."""
-    first = next(iter(builds))
-    common = CommonSettings.from_env(environ, first if len(builds) == 1 else "")
-    log = logs.logger(first if len(builds) == 1 else "host")
-    stop, ready, retiring = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop, ready, retiring = _told_to_end(), asyncio.Event(), asyncio.Event()
     async with AsyncExitStack() as stack:
-        registry = metrics.new_registry()
-        kit_metrics = metrics.KitMetrics(registry)
-        whole = first if len(builds) == 1 else "host"
-        stack.enter_context(telemetry.exporting(environ, whole, registry, log))
-        client = await jetstream.connected(common, "+".join(builds))
-        stack.push_async_callback(client.close)
-        bus = jetstream.JetStreamBus(client, log)
-        await bus.ensure_streams()
-        tls = rpc.Tls(common.tls_cert, common.tls_key, common.tls_client_ca) if (
-            common.tls_cert and common.tls_key
-        ) else None  # fmt: skip
-        gate, audit = auth.open_gate(common.tokens_file, SystemClock(), log), Audit(bus, SystemClock(), log)
-        server = rpc.Server(common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit)
-        services, keepers = [], []
+        process = await _process(builds, environ, stack, retiring)
+        common, server, log = process.settings, process.server, process.log
+        services: list[Service] = []
+        keepers: list[Keeper] = []
         for name, build in builds.items():
-            settings = CommonSettings.from_env(environ, name)
-            kit_metrics.runs(name)
-            state = await JetStreamState.open(client, f"ft_{name}")
-            parts = Parts(
-                service=name,
-                environ=environ,
-                settings=settings,
-                bus=bus,
-                state=state,
-                objects=measured_objects(settings, name, kit_metrics),
-                clock=SystemClock(),
-                metrics=kit_metrics,
-                broker=BrokerFigures(client).read,
-                log=log.bind(service=name),
-                instance=f"{socket.gethostname()}-{os.getpid()}-{digest(os.urandom(8).hex(), length=6)}",
-                stack=stack,
-                gate=gate,
-                retire=retiring if len(builds) == 1 else None,
-            )
-            services.append(await build(parts))
-            if known := steward(name):
-                keepers.append(Keeper(client, state, parts.objects, known, parts.log))
-        for service in services:
+            service, keeping = await process.build(name, build)
             service.register(server)
-        metrics_port = stack.enter_context(metrics.serving(registry, common.metrics_address, ready.is_set))
+            services.append(service)
+            keepers += keeping
+        metrics_port = stack.enter_context(
+            metrics.serving(process.metrics.registry, common.metrics_address, ready.is_set)
+        )
         rpc_port = await server.start()
         consumers = [
-            counted(_tuned(consumer, common), kit_metrics)
+            counted(_tuned(consumer, common), process.metrics)
             for service in services
             for consumer in service.consumers
         ]
-        retirement = _Retirement(bus, stop, retiring, consumers)
+        retirement = _Retirement(process.bus, stop, retiring, consumers)
         tasks = [asyncio.create_task(retirement.consume(consumer)) for consumer in consumers]
         meanwhile = [work for service in services for work in service.background]
         background = [asyncio.create_task(work()) for work in (*meanwhile, *(one.run for one in keepers))]
@@ -179,6 +192,41 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         await asyncio.gather(*background, return_exceptions=True)
         await server.stop(min(common.drain, 5.0))
     log.info("stopped")
+
+
+def _told_to_end() -> asyncio.Event:
+    """Set once this process is told to end. To be told again changes nothing, not even in its last moment."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def told(*_: object) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop.set)
+
+    for number in _ENDS:
+        signal.signal(number, told)
+    return stop
+
+
+async def _process(
+    builds: Mapping[str, Build], environ: Mapping[str, str], stack: AsyncExitStack, retiring: asyncio.Event
+) -> _Process:
+    alone = next(iter(builds)) if len(builds) == 1 else ""
+    common = CommonSettings.from_env(environ, alone)
+    log = logs.logger(alone or "host")
+    registry = metrics.new_registry()
+    kit_metrics = metrics.KitMetrics(registry)
+    stack.enter_context(telemetry.exporting(environ, alone or "host", registry, log))
+    client = await jetstream.connected(common, "+".join(builds))
+    stack.push_async_callback(client.close)
+    bus = jetstream.JetStreamBus(client, log)
+    await bus.ensure_streams()
+    tls = rpc.Tls(common.tls_cert, common.tls_key, common.tls_client_ca) if (
+        common.tls_cert and common.tls_key
+    ) else None  # fmt: skip
+    gate, audit = auth.open_gate(common.tokens_file, SystemClock(), log), Audit(bus, SystemClock(), log)
+    server = rpc.Server(common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit)
+    retire = retiring if alone else None
+    return _Process(common, environ, client, bus, kit_metrics, gate, server, log, stack, retire)
 
 
 class _Retirement:
@@ -275,6 +323,7 @@ def _told(consumer: Consumer, message: Received) -> dict[str, trace.Value]:
     """What a span says of a message, in OpenTelemetry's words for messaging."""
     return {
         "messaging.system": "nats",
+        "messaging.operation.name": "process",
         "messaging.operation.type": "process",
         "messaging.destination.name": consumer.stream,
         "messaging.consumer.group.name": consumer.name,
@@ -311,3 +360,7 @@ def main(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None:
     except FiretrialError as error:
         sys.stderr.write(f"{error.message}\n")
         sys.exit(1)
+    finally:
+        # Python would give back their meaning to die of before it is gone.
+        for number in _ENDS:
+            signal.signal(number, signal.SIG_IGN)
