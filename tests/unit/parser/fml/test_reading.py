@@ -140,6 +140,12 @@ def test_every_fault_of_every_file(root: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("direction", [["higher"], {"higher": 1}, None, 1])
+def test_a_direction_that_is_no_text(root: Path, direction: object) -> None:
+    layout.change(root, metric_direction=direction)
+    assert {field.rpartition(" ")[2] for field in told(root)} == {"metric_direction"}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -101,6 +101,8 @@ class FollowUps:
         grade: rubric_pb2.Grade,
         findings: tuple[Found, ...],
     ) -> judgement_pb2.Judgement:
+        told = list(self._told(findings))
+        stored = await self.objects.stat(f"results/grades/{grade.id}.json")
         judgement = judgement_pb2.Judgement(
             id=tenants.beside(run.id, "j-" + digest(run.id, grade.id, length=32)),
             run_id=run.id,
@@ -110,16 +112,11 @@ class FollowUps:
             quality="graded under rubrics; findings that need no model are facts to look into",
             scores=judgement_pb2.Scores(score=validity(grade), measure=MEASURE),
             usage=grade.usage,
-            flags=grade.flags,
-            notes=[*grade.faults, *grade.notes],
+            grade=ref_to_wire(stored) if stored else None,
+            conditions=await asyncio.to_thread(_conditions, rubric, grade),
+            flags=[*grade.flags, *(flag for flag, _ in told)],
+            notes=[*grade.faults, *grade.notes, *(note for _, note in told)],
         )
-        for flag, note in self._told(findings):
-            judgement.flags.append(flag)
-            judgement.notes.append(note)
-        stored = await self.objects.stat(f"results/grades/{grade.id}.json")
-        if stored is not None:
-            judgement.grade.CopyFrom(ref_to_wire(stored))
-        judgement.conditions.extend(_conditions(rubric, grade))
         judgement.judged_at.FromDatetime(self.clock.now())
         return judgement
 
@@ -158,11 +155,11 @@ def both(rubrics: follow_up_pb2.Rubrics) -> bytes:
     return json.dumps(whole, ensure_ascii=False).encode()
 
 
-def _conditions(rubric: bytes, grade: rubric_pb2.Grade) -> Iterator[judgement_pb2.Condition]:
+def _conditions(rubric: bytes, grade: rubric_pb2.Grade) -> list[judgement_pb2.Condition]:
     """What the grade comes to, condition by condition; undefined where a question has no grade."""
     scores = {id_: leaf.score for id_, leaf in leaves_to_domain(grade).items()}
-    for name, tally in conditions(read(load(rubric)).rubric, scores).tallies.items():
-        yield judgement_pb2.Condition(
+    return [
+        judgement_pb2.Condition(
             name=name,
             passed=tally.passed,
             total=tally.total,
@@ -171,6 +168,8 @@ def _conditions(rubric: bytes, grade: rubric_pb2.Grade) -> Iterator[judgement_pb
             strict=tally.strict,
             almost=tally.almost,
         )
+        for name, tally in conditions(read(load(rubric)).rubric, scores).tallies.items()
+    ]
 
 
 def validity(grade: rubric_pb2.Grade) -> float:

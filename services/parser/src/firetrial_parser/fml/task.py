@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -87,32 +87,32 @@ _TEXTS = (
 
 def form_faults(told: Told) -> Iterator[Fault]:
     """What is not of the form that the benchmark documents, all of it."""
-    at = f"ml_tasks/{told.name}/config.json"
-    for key in _TEXTS:
-        if not isinstance(told.config.get(key), str) or not told.config[key].strip():
-            yield Fault(f"{at}: {key}", _shown(told.config.get(key)), "must be a text")
-    targets = told.config.get("target_files")
-    if not _texts(targets) or not targets:
-        yield Fault(f"{at}: target_files", _shown(targets), "must be a list of at least one path")
-    else:
-        yield from (
-            Fault(f"{at}: target_files", path[:80], "must be a path below the repository")
-            for path in targets
-            if not is_plain(path)
-        )
-    if isinstance(repo := told.config.get("repo_dir"), str) and not is_plain(repo):
-        yield Fault(f"{at}: repo_dir", repo[:80], "must be a path below the benchmark's folder")
-    if told.config.get("metric_direction") not in {*Direction}:
-        yield Fault(
-            f"{at}: metric_direction", _shown(told.config.get("metric_direction")), "must be higher or lower"
-        )
-    for key in ("system", "task_description"):
-        if not isinstance(told.prompt.get(key), str) or not told.prompt[key].strip():
-            yield Fault(
-                f"ml_tasks/{told.name}/prompt.json: {key}", _shown(told.prompt.get(key)), "must be a text"
-            )
+    folder = f"ml_tasks/{told.name}"
+    yield from _text_faults(f"{folder}/config.json", told.config, _TEXTS)
+    yield from _config_faults(f"{folder}/config.json", told.config)
+    yield from _text_faults(f"{folder}/prompt.json", told.prompt, ("system", "task_description"))
     yield from _metrics_faults(told)
     yield from _split_faults(told)
+
+
+def _text_faults(at: str, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[Fault]:
+    for key in keys:
+        if not isinstance(table.get(key), str) or not table[key].strip():
+            yield Fault(f"{at}: {key}", _shown(table.get(key)), "must be a text")
+
+
+def _config_faults(at: str, config: Mapping[str, Any]) -> Iterator[Fault]:
+    targets = config.get("target_files")
+    if not _texts(targets) or not targets:
+        yield Fault(f"{at}: target_files", _shown(targets), "must be a list of at least one path")
+        targets = []
+    for path in targets:
+        if not is_plain(path):
+            yield Fault(f"{at}: target_files", path[:80], "must be a path below the repository")
+    if isinstance(repo := config.get("repo_dir"), str) and not is_plain(repo):
+        yield Fault(f"{at}: repo_dir", repo[:80], "must be a path below the benchmark's folder")
+    if (direction := config.get("metric_direction")) not in [*Direction]:
+        yield Fault(f"{at}: metric_direction", _shown(direction), "must be higher or lower")
 
 
 def _metrics_faults(told: Told) -> Iterator[Fault]:

@@ -92,11 +92,7 @@ class _Reader:
         self._node(document, name, _Above(name, condition=only[0] if len(only) == 1 else None))
 
     def _node(self, raw: Any, place: str, above: _Above) -> None:
-        self._nodes += 1
-        if self._nodes > MAX_NODES or above.depth > MAX_DEPTH:
-            if self._nodes <= MAX_NODES + 1:
-                self._fault(place, "", f"must be at most {MAX_NODES} nodes, {MAX_DEPTH} deep")
-            self._nodes = MAX_NODES + 1
+        if self._is_beyond(place, above):
             return
         if not isinstance(raw, dict):
             self._fault(place, raw, "must be a node: id, and a question or children")
@@ -117,6 +113,16 @@ class _Reader:
         else:
             for n, child in enumerate(children):
                 self._node(child, f"{where}, children[{n}]", below)
+
+    def _is_beyond(self, place: str, above: _Above) -> bool:
+        """Whether a node is one too many, or too deep: told once, and nothing after it is read."""
+        self._nodes += 1
+        if self._nodes <= MAX_NODES and above.depth <= MAX_DEPTH:
+            return False
+        if self._nodes <= MAX_NODES + 1:
+            self._fault(place, "", f"must be at most {MAX_NODES} nodes, {MAX_DEPTH} deep")
+        self._nodes = MAX_NODES + 1
+        return True
 
     def _where(self, raw: Mapping[str, Any], place: str, rubric: str) -> str:
         id_ = raw.get("id")
