@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     machine.json("up", "-d")
     try:
         first = machine.json("demo", "--out", str(found / "out"))["experiment_id"]
-        second = machine.json("demo", "--out", str(found / "again"))["experiment_id"]
+        second = machine.json("demo", "--repeats", "1", "--out", str(found / "again"))["experiment_id"]
         run = machine.json("runs", "list", first)[0]["id"]
         machine.json("runs", "page", run, "--out", str(found / "out" / "run.html"))
         machine.json("report", "--compare", first, second, "--out", str(found / "out" / "versus.html"))
