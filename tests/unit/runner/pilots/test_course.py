@@ -73,6 +73,12 @@ def test_what_may_have_been_submitted_counts_until_it_is_clear() -> None:
     assert (there.submit, there.settled) == (names(2, 3), names(1))
 
 
+def test_a_clock_that_was_set_back_holds_no_berth() -> None:
+    ahead = plan(1, ledger=intending(1, age_s=-3600))
+    assert (ahead.submit, ahead.settled) == (names(1), names(1))
+    assert plan(1, ledger=intending(1, age_s=-10)).submit == ()
+
+
 def test_a_job_of_before_is_not_the_one_that_is_about_to_be() -> None:
     found = plan(1, job(1, JobState.DONE), ledger=intending(1))
     assert (found.submit, found.settled) == ((), ())

@@ -235,6 +235,13 @@ async def test_the_places_of_a_dead_runner_go_to_those_that_wait_by_the_next_swe
     assert [(await world.run(run.id)).waiting_for for run in waiting] == ["", ""]
 
 
+async def test_a_clock_that_was_set_back_keeps_no_dead_place(world: World) -> None:
+    _, waiting = await full(world)
+    world.clock.advance(-3600)
+    await world.reaper.sweep()
+    assert [(await world.run(run.id)).waiting_for for run in waiting] == ["", ""]
+
+
 async def test_a_run_that_comes_twice_keeps_its_place(world: World) -> None:
     """Its message was read by two runners; the one that is too late gives up no place of the other's."""
     (run,) = await submit(world, "sleep", repeats=1)

@@ -27,6 +27,15 @@ def test_a_days_runs_end_at_the_quota_and_begin_at_midnight() -> None:
     assert (tomorrow.day, tomorrow.runs) == ("2026-08-01", 10)
 
 
+def test_clocks_that_differ_at_midnight_count_no_day_twice() -> None:
+    after = NOW + timedelta(minutes=2)
+    use = asked(asked(Use(), "a", 6, 10, after), "b", 4, 10)
+    with pytest.raises(OverQuotaError):
+        asked(use, "c", 1, 10, after)
+    long_before = NOW - timedelta(days=2)
+    assert asked(use, "c", 10, 10, long_before).runs == 10
+
+
 def test_what_asks_again_counts_once() -> None:
     use = asked(Use(), "a", 6, 10)
     assert use.asking("a", 6, NOW, 10) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -72,3 +73,37 @@ async def test_a_program_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SchedulerError) as refused:
         await open_scheduler("local", tmp_path).submit(JobSpec(TAG + "e", ("/nowhere",), tmp_path, 60))
     assert refused.value.refused
+
+
+async def test_a_disk_that_is_full_is_a_refusal(tmp_path: Path) -> None:
+    (tmp_path / "local").write_text("no folder can be made here")
+    with pytest.raises(SchedulerError) as refused:
+        await open_scheduler("local", tmp_path).submit(job(tmp_path, "f", ""))
+    assert refused.value.refused
+
+
+def pretender(until: str, *before: str) -> subprocess.Popen[bytes]:
+    """A process with a job's environment that leads its session, once it says so."""
+    told = [f"FIRETRIAL_JOB_NAME={TAG}pretender", f"FIRETRIAL_JOB_UNTIL={until}"]
+    argv = [*before, "setsid", "env", *told, "sh", "-c", "echo up; read go"]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    if process.stdout.readline() != b"up\n":
+        process.communicate()
+        pytest.skip(f"no {before} here")
+    return process
+
+
+@pytest.mark.parametrize(
+    ("until", "before"),
+    [("whenever", ()), ("9e9", ("unshare", "--user", "--pid", "--fork", "--map-root-user"))],
+)
+async def test_a_stranger_that_looks_like_a_job_is_none(
+    tmp_path: Path, until: str, before: tuple[str, ...]
+) -> None:
+    """As an agent in its sandbox could: its environment is its own, and it leads a session if it likes."""
+    process = await asyncio.to_thread(pretender, until, *before)
+    try:
+        assert await open_scheduler("local", tmp_path).find(f"{TAG}pretender") == []
+    finally:
+        process.communicate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from io import StringIO
 from pathlib import Path
@@ -10,7 +11,7 @@ import psij
 import pytest
 
 from firetrial_kit.errors import FiretrialError
-from firetrial_runner.schedulers import JobSpec, open_scheduler
+from firetrial_runner.schedulers import JobSpec, SchedulerError, open_scheduler
 from firetrial_runner.schedulers.psij_jobs import PsijScheduler, _spec
 
 SPEC = JobSpec(
@@ -69,3 +70,15 @@ async def test_every_fault_of_a_job_is_told_at_once(tmp_path: Path) -> None:
         "name", "argv", "folder", "wall_s", "cpus", "memory_bytes", "gpus", "queue", "attributes", "env",
     }  # fmt: skip
     assert "s3cr3t" not in refused.value.message
+
+
+@pytest.mark.parametrize("script", ["", "echo Welcome to the cluster", "kill -9 $$"])
+async def test_a_submission_that_tells_no_id_may_have_been_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    (tmp_path / "sbatch").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(SchedulerError) as caught:
+        await open_scheduler("slurm", tmp_path / "spool").submit(SPEC)
+    assert not caught.value.refused

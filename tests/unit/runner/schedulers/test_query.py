@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firetrial_runner.schedulers import JobState, JobStatus
-from firetrial_runner.schedulers.query import lsf_job, pbs_job, slurm_job
+from firetrial_runner.schedulers import JobState, JobStatus, Scheduler, SchedulerError, open_scheduler
+from firetrial_runner.schedulers.query import LsfQuery, lsf_job, pbs_job, slurm_job
 
 
 def slurm(state: object, **more: object) -> JobStatus:
@@ -107,3 +110,42 @@ def test_jobs_of_lsf(word: str, code: str, reason: str, state: JobState) -> None
     found = lsf_job({**told, "EXEC_HOST": "n1"})
     assert (found.name, found.status.state) == ("ft-1", state)
     assert found.status.exit_code == {JobState.DONE: 0, JobState.FAILED: 3}.get(state)
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Makes a program of a scheduler that does what a script says."""
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+    def make(name: str, script: str) -> None:
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "program", "said"),
+    [
+        ("slurm", "squeue", '{"jobs": [{"job_id": 7}]}'),
+        ("slurm", "squeue", '{"jobs": null}'),
+        ("slurm", "squeue", '{"jobs": ["7"]}'),
+        ("pbs", "qstat", '{"Jobs": {"7.pbs": "R"}}'),
+        ("lsf", "bjobs", '{"RECORDS": [{"JOBID": "7"}]}'),
+        ("flux", "flux", '{"jobs": [{"id": "f1", "state": "INACTIVE"}]}'),
+        ("flux", "flux", '{"jobs": [{"id": "f0O", "state": "RUN", "name": "x"}]}'),
+    ],
+)
+async def test_what_makes_no_sense_is_no_answer(
+    command: Callable[[str, str], None], tmp_path: Path, scheduler: str, program: str, said: str
+) -> None:
+    command(program, f"echo '{said}'")
+    found: Scheduler = open_scheduler(scheduler, tmp_path / "spool")
+    with pytest.raises(SchedulerError, match="no sense") as caught:
+        await found.find("ft-")
+    assert not caught.value.refused
+
+
+async def test_who_has_no_jobs_in_lsf_is_told_so_by_a_failure(command: Callable[[str, str], None]) -> None:
+    command("bjobs", "echo 'No job found' >&2; exit 255")
+    assert await LsfQuery().jobs() == []

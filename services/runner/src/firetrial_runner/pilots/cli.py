@@ -86,6 +86,8 @@ def pilots(
     from firetrial_runner.pilots.course import Aim
     from firetrial_runner.pilots.watching import watch
 
+    if every_s < 1:
+        raise click.UsageError(f"--every {every_s:g}s asks the scheduler too often: 1s or more")
     if least > most:
         raise click.UsageError(f"--min {least} is more than --max {most}")
     try:

@@ -78,7 +78,7 @@ def course(aim: Aim, work: int, jobs: Iterable[Job], ledger: Ledger, now: dateti
 def _clear(name: str, jobs: list[Job], ledger: Ledger, now: datetime) -> bool:
     """Whether the job is there by now, or has never been submitted."""
     intention = ledger.intended[name]
-    if (now - intention.at).total_seconds() > HELD_S:
+    if abs((now - intention.at).total_seconds()) > HELD_S:  # it is long ago, or the clock was set back
         return True
     if intention.job_id:
         return any(job.id == intention.job_id for job in jobs)

@@ -125,7 +125,8 @@ class QuotaKeeper:
     async def _free(self, tenant: str) -> None:
         """Take back the places of runs that run no more: their runners died before they gave them back."""
         use, now = await self._change(tenant, lambda _: None), self.clock.now()
-        old = [id_ for id_, place in use.places.items() if (now - place.since).total_seconds() > _YOUNG_S]
+        ages = {id_: abs((now - place.since).total_seconds()) for id_, place in use.places.items()}
+        old = [id_ for id_, age_s in ages.items() if age_s > _YOUNG_S]
         found = await self.books.find_runs(old)
         running = {record.run.id for record in found if record.run.state is RunState.RUNNING}
         await self._change(tenant, lambda use: use.without(id_ for id_ in old if id_ not in running))

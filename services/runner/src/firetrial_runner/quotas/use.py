@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from firetrial_kit.tokens import Quotas
 
@@ -71,8 +71,9 @@ class Use:
 
     def asking(self, what: str, runs: int, now: datetime, most: int) -> Use | None:
         """With `runs` asked for by `what`; None where they were before. Raises OverQuotaError."""
-        day = f"{now:%Y-%m-%d}"
-        today = self if self.day == day else replace(self, day=day, asked={}, more=0)
+        day, next_ = f"{now:%Y-%m-%d}", f"{now + timedelta(days=1):%Y-%m-%d}"
+        # Another's clock may have passed midnight already: the day does not come twice.
+        today = self if self.day in {day, next_} else replace(self, day=day, asked={}, more=0)
         if what in today.asked:
             return None
         if today.runs + runs > most:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from firetrial_kit.errors import check
-from firetrial_runner.schedulers.command import ask, ask_json
+from firetrial_runner.schedulers.command import ask, ask_json, understood
 from firetrial_runner.schedulers.port import Job, JobSpec, JobState, JobStatus
 
 _STATES = {
@@ -29,7 +29,9 @@ class FluxScheduler:
 
     async def submit(self, spec: JobSpec) -> str:
         check("the job", spec.faults())
-        return decimal((await ask("flux", "submit", *options(spec), "--", *spec.argv)).strip())
+        said = await ask("flux", "submit", *options(spec), "--", *spec.argv)
+        with understood("flux submit"):
+            return str(int(decimal(said.strip())))
 
     async def statuses(self, ids: Collection[str]) -> Mapping[str, JobStatus]:
         known = {job.id: job.status for job in await self._jobs()} if ids else {}
@@ -46,7 +48,8 @@ class FluxScheduler:
 
     async def _jobs(self) -> list[Job]:
         told = await ask_json("flux", "jobs", "-a", "--count=0", "--json")
-        return [flux_job(job) for job in told.get("jobs", [])]
+        with understood("flux jobs"):
+            return [flux_job(job) for job in told.get("jobs", [])]
 
 
 def options(spec: JobSpec) -> list[str]:

@@ -38,10 +38,10 @@ class LocalScheduler:
 
     async def submit(self, spec: JobSpec) -> str:
         check("the job", spec.faults())
-        self._folder.mkdir(parents=True, exist_ok=True)
         environ = {"PATH": _PATH, "HOME": str(Path.home()), "LANG": "C.UTF-8"}
         environ |= {**spec.env, _NAME: spec.name, _UNTIL: f"{time.time() + spec.wall_s:.0f}"}
         try:
+            self._folder.mkdir(parents=True, exist_ok=True)
             with (self._folder / f"{spec.name}.out").open("ab") as out:
                 process = subprocess.Popen(  # noqa: ASYNC220 -- it is over when the program has begun
                     spec.argv, cwd=spec.folder, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
@@ -117,10 +117,18 @@ def _ours() -> dict[str, Process]:
     found = {}
     for entry in Path("/proc").iterdir():
         pid = int(entry.name) if entry.name.isdecimal() else 0
-        with suppress(OSError):
-            if pid and os.getsid(pid) == pid and (environ := _environ(pid)).keys() >= {_NAME, _UNTIL}:
-                found[_id(pid)] = Process(pid, environ[_NAME], float(environ[_UNTIL]))
+        with suppress(OSError, ValueError):
+            if pid and os.getsid(pid) == pid and _beside_us(pid):
+                environ = _environ(pid)
+                if environ.keys() >= {_NAME, _UNTIL}:
+                    found[_id(pid)] = Process(pid, environ[_NAME], float(environ[_UNTIL]))
     return found
+
+
+def _beside_us(pid: int) -> bool:
+    """Whether it was not started in a sandbox, where an agent gives itself whatever environment it likes."""
+    space = "ns/pid"
+    return Path(f"/proc/{pid}/{space}").readlink() == Path(f"/proc/self/{space}").readlink()
 
 
 def _environ(pid: int) -> dict[str, str]:

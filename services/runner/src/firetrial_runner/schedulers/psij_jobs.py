@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import timedelta
@@ -19,7 +20,7 @@ from psij.descriptor import Descriptor
 from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutor, BatchSchedulerExecutorConfig
 
 from firetrial_kit.errors import check
-from firetrial_runner.schedulers.command import ASKED_S, ask, failed
+from firetrial_runner.schedulers.command import ASKED_S, ask, ask_here, failed, understood
 from firetrial_runner.schedulers.port import Job, JobSpec, JobState, JobStatus, SchedulerError
 from firetrial_runner.schedulers.query import LsfQuery, PbsQuery, Query, SlurmQuery
 
@@ -29,6 +30,7 @@ _JOB_NAME = {"slurm": "job-name", "pbs": "N", "lsf": "J"}
 _CANCEL = {"slurm": ("scancel", "-Q"), "pbs": ("qdel",), "lsf": ("bkill",)}
 # qdel and bkill say so of a job that is over; scancel is told to be quiet.
 _OVER = ("finished", "Unknown Job", "no matching job", "already")
+_ID = re.compile(r"\d[\w.\[\]-]*")
 _LAUNCHER = "firetrial-exec"
 
 
@@ -44,6 +46,8 @@ class PsijScheduler:
         )
         executor = psij.JobExecutor.get_instance(name, config=config)
         assert isinstance(executor, BatchSchedulerExecutor)  # noqa: S101 -- those that are named above
+        # PSI/J's own call has no deadline: it would hold its thread up for as long as the scheduler hangs.
+        executor._run_command = ask_here  # type: ignore[assignment,method-assign] # noqa: SLF001 -- the only way
         _register(executor)
         if name == "pbs":
             executor.generator = _WithGpus(executor.generator)  # type: ignore[attr-defined] # those for PBS have one
@@ -57,9 +61,12 @@ class PsijScheduler:
         check("the job", spec.faults())
         job = psij.Job(_spec(self._name, spec))
         submitting = asyncio.create_task(asyncio.to_thread(self._submit, job))
-        done, _ = await asyncio.wait({submitting}, timeout=ASKED_S)
-        if not done:  # PSI/J's call has no deadline: it goes on, and what comes of it is found by its name
-            raise SchedulerError(f"{self._name} did not take job {spec.name} in {ASKED_S:g} s", refused=False)
+        submitting.add_done_callback(lambda task: task.cancelled() or task.exception())
+        done, _ = await asyncio.wait({submitting}, timeout=2 * ASKED_S)
+        if not done:  # what comes of it all the same is found by its name
+            raise SchedulerError(
+                f"{self._name} did not take job {spec.name} in {2 * ASKED_S:g} s", refused=False
+            )
         return submitting.result()
 
     async def statuses(self, ids: Collection[str]) -> Mapping[str, JobStatus]:
@@ -87,7 +94,8 @@ class PsijScheduler:
 
     def _submit(self, job: psij.Job) -> str:
         try:
-            self._executor.submit(job)
+            with understood("the submission"):
+                self._executor.submit(job)
         except psij.SubmitException as error:
             raise failed("the submission", str(error)) from error
         except psij.InvalidJobException as error:
@@ -97,7 +105,9 @@ class PsijScheduler:
         finally:
             with suppress(OSError):
                 (self._executor.work_directory / f"{job.id}.job").unlink()
-        return str(job.native_id)
+        if not _ID.fullmatch(id_ := str(job.native_id)):
+            raise SchedulerError(f"{self._name} told no id of job {job.id}: {id_[:100]!r}", refused=False)
+        return id_
 
 
 class _WithGpus:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from firetrial_runner.schedulers.command import ask, ask_json, lines
+from firetrial_runner.schedulers.command import ask, ask_json, lines, understood
 from firetrial_runner.schedulers.port import Job, JobState, JobStatus, SchedulerError
 
 _QUEUED, _ACTIVE, _DONE, _FAILED = JobState.QUEUED, JobState.ACTIVE, JobState.DONE, JobState.FAILED
@@ -51,7 +51,8 @@ class SlurmQuery:
 
     async def jobs(self) -> list[Job]:
         told = await ask_json("squeue", "--me", "--states=all", "--json")
-        return [slurm_job(job) for job in told.get("jobs", ())]
+        with understood("squeue"):
+            return [slurm_job(job) for job in told.get("jobs", ())]
 
     async def ended(self, ids: Collection[str]) -> Mapping[str, JobStatus]:
         if not ids or not self._accounting:
@@ -62,7 +63,8 @@ class SlurmQuery:
         except SchedulerError as error:
             self._accounting = not error.refused  # without accounting there will be none the next time either
             return {}
-        return {id_: _accounted(state, code) for id_, state, code in lines(said)}
+        with understood("sacct"):
+            return {id_: _accounted(state, code) for id_, state, code in lines(said)}
 
 
 def slurm_job(told: Mapping[str, Any]) -> Job:
@@ -117,8 +119,10 @@ class PbsQuery:
 
     async def jobs(self) -> list[Job]:
         told, me = await ask_json("qstat", "-x", "-f", "-F", "json"), getpass.getuser()
-        found = dict(told.get("Jobs") or {}).items()
-        return [pbs_job(id_, job) for id_, job in found if str(job.get("Job_Owner", "")).split("@")[0] == me]
+        with understood("qstat"):
+            found = dict(told.get("Jobs") or {}).items()
+            mine = {id_: job for id_, job in found if str(job.get("Job_Owner", "")).split("@")[0] == me}
+            return [pbs_job(id_, job) for id_, job in mine.items()]
 
     async def ended(self, ids: Collection[str]) -> Mapping[str, JobStatus]:  # noqa: ARG002 -- a Query's
         return {}
@@ -154,13 +158,23 @@ _LSF_WHY = (
 )
 
 
+# So it says, and fails, where its user has no jobs.
+_LSF_NONE = re.compile(r"No (unfinished )?job found", re.IGNORECASE)
+
+
 class LsfQuery:
     """`bjobs -a -json`: with jobs that ended lately."""
 
     async def jobs(self) -> list[Job]:
         fields = "jobid stat job_name exit_code exit_reason exec_host"
-        told = await ask_json("bjobs", "-a", "-json", "-o", fields)
-        return [lsf_job(job) for job in told.get("RECORDS", ()) if "ERROR" not in job]
+        try:
+            told = await ask_json("bjobs", "-a", "-json", "-o", fields)
+        except SchedulerError as error:
+            if _LSF_NONE.search(error.message):
+                return []
+            raise
+        with understood("bjobs"):
+            return [lsf_job(job) for job in told.get("RECORDS", ()) if "ERROR" not in job]
 
     async def ended(self, ids: Collection[str]) -> Mapping[str, JobStatus]:  # noqa: ARG002 -- a Query's
         return {}

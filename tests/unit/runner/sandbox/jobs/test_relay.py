@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -105,3 +106,21 @@ async def test_an_address_that_is_not_here_is_refused(address: str) -> None:
         with pytest.raises(SandboxError, match="FIRETRIAL_RUNNER_JOB_ADDRESS"):
             await relay.open()
     await relay.aclose()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[" * 200_000, rb'{"run": "r-1", "secret": "\ud800"}', rb'{"run": ["r-1"], "secret": {}}', b"\xff"],
+)
+async def test_a_strangers_nonsense_is_no_trouble(body: bytes) -> None:
+    troubles: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, told: troubles.append(told))
+    async with relayed() as caller:
+        reader, writer = await asyncio.open_connection(caller.host, caller.port)
+        channel = Channel(reader, writer)
+        await channel.send(Kind.HELLO, body)
+        assert await reader.read() == b""
+        await channel.aclose()
+        await asyncio.sleep(0)
+    gc.collect()
+    assert troubles == []

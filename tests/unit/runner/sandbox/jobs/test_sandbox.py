@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from firetrial_runner.sandbox.jobs import job as jobs
-from firetrial_runner.sandbox.jobs.job import LOG, OWN_BYTES, Terms, tag
+from firetrial_runner.sandbox.jobs.job import ID, LOG, OWN_BYTES, Terms, tag
 from firetrial_runner.sandbox.jobs.order import Inner
 from firetrial_runner.sandbox.jobs.sandbox import JobSandbox
 from firetrial_runner.sandbox.port import MIB, Limits, SandboxError, SandboxSpec
 from firetrial_runner.schedulers.fake import FakeScheduler
-from firetrial_runner.schedulers.port import JobSpec, JobState, SchedulerError
+from firetrial_runner.schedulers.port import Job, JobSpec, JobState, SchedulerError
 from support.greeter import Greeter
 
 FOLDER = "r-1.lease-1"
@@ -170,3 +170,48 @@ async def test_a_run_is_not_started_twice_under_one_lease(sandbox: JobSandbox, t
     (tmp_path / "jobs" / FOLDER).mkdir(parents=True)
     with pytest.raises(SandboxError, match="already here"):
         await sandbox.start(spec(tmp_path))
+
+
+async def test_a_disk_that_is_full_loses_no_job(
+    sandbox: JobSandbox, scheduler: FakeScheduler, tmp_path: Path
+) -> None:
+    """Its id cannot be noted: it is seen to all the same."""
+    starting = asyncio.create_task(sandbox.start(spec(tmp_path)))
+    noted = tmp_path / "jobs" / FOLDER / ID
+    async with asyncio.timeout(20):
+        while not noted.parent.exists():
+            await asyncio.sleep(0)
+    noted.mkdir()
+    await submitted(scheduler)
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    assert not scheduler.living()
+    assert not noted.parent.exists()
+
+
+class Away(FakeScheduler):
+    """Answers nothing."""
+
+    async def find(self, tag: str) -> list[Job]:
+        raise SchedulerError("no answer", refused=False)
+
+
+async def test_what_a_dead_runner_left_waits_for_a_scheduler_that_is_away(tmp_path: Path) -> None:
+    (tmp_path / "jobs" / FOLDER).mkdir(parents=True)
+    found = JobSandbox(Away(), tmp_path / "jobs", Terms(sys.executable, Inner("bubblewrap")), every_s=0.5)
+    assert await found.reap({"lease-1"}) == []
+    assert len(await found.leftovers()) == 1
+    await found.aclose()
+
+
+async def test_all_that_a_dead_runner_left_are_waited_for_together(tmp_path: Path) -> None:
+    scheduler = Deaf()
+    terms = Terms(sys.executable, Inner("bubblewrap"), ended_s=1)
+    found = JobSandbox(scheduler, tmp_path / "jobs", terms, every_s=0.5)
+    for number in range(30):
+        id_ = await scheduler.submit(JobSpec(f"ft-{number}", ("/bin/true",), tmp_path, 60))
+        (folder := tmp_path / "jobs" / f"r-{number}.lease-1").mkdir(parents=True)
+        (folder / ID).write_text(id_)
+    async with asyncio.timeout(20):
+        assert await found.reap({"lease-1"}) == []
+    await found.aclose()

@@ -96,3 +96,9 @@ async def test_an_end_is_waited_for_so_long_at_most() -> None:
         assert 0.25 < asyncio.get_running_loop().time() - begun < 2
         assert not watched.was_ended
     await look.aclose()
+
+
+async def test_one_that_is_away_for_days_is_still_asked() -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await Watching(FakeScheduler(), 5)._pause(took=0.1, unanswered=5_000)

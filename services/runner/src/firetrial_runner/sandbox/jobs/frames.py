@@ -88,7 +88,7 @@ def parsed(body: bytes) -> dict[str, Any]:
     """The JSON object in a body. Raises ProtocolError."""
     try:
         told = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
         raise ProtocolError("a frame without its JSON object")

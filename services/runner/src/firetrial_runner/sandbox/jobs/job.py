@@ -178,7 +178,8 @@ class Job:
                 raise
             why = f"no job: {self._desk.scheduler.name} did not answer for {_AWAY_S:.0f} s"
             raise SandboxError(NAME, why, "It is tried again") from None
-        (self.folder / ID).write_text(id_)
+        with suppress(OSError):  # a full disk: it is found by its name
+            (self.folder / ID).write_text(id_)
         return id_
 
     async def _submitted(self, spec: JobSpec) -> str:

@@ -137,7 +137,7 @@ class Relay:
             self._strangers -= 1
         told = frames.parsed(body) if kind is Kind.HELLO else {}
         expected = self._expected.get(str(told.get("run")))
-        shown = str(told.get("secret")).encode()
+        shown = str(told.get("secret")).encode(errors="replace")
         if expected is None or not hmac.compare_digest(shown, expected.secret.encode()):
             raise ProtocolError("a stranger")
         return expected.answering, told.get("way")

@@ -78,15 +78,15 @@ class JobSandbox:
         left = [(folder, it) for folder, it in found if it.lease in dead or folder in stuck]
         if not left:
             return []
-        ids = {folder: await self._id(folder, it) for folder, it in left}
         gone = []
-        with suppress(SchedulerError):
-            await self._scheduler.cancel([id_ for id_ in ids.values() if id_])
-            for folder, it in left:
-                if await self._is_over(ids[folder]):
-                    await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-                    stuck.discard(folder)
-                    gone.append(it)
+        with suppress(SchedulerError):  # it is away: the next time, and nobody waits for it
+            ids = [await self._id(folder, it) for folder, it in left]
+            await self._scheduler.cancel([id_ for id_ in ids if id_])
+            over = await asyncio.gather(*map(self._is_over, ids))
+            for folder, it in (each for each, is_over in zip(left, over, strict=True) if is_over):
+                await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+                stuck.discard(folder)
+                gone.append(it)
         return gone
 
     async def aclose(self) -> None:

@@ -14,6 +14,8 @@ _LEAST_S = 0.5
 """Seconds between two questions, however much someone wants to know."""
 _SHARE = 20
 """Of the time, the part that may go into answering: a controller that takes a second is asked every 20."""
+_DOUBLED = 10
+"""How often the pause doubles for a scheduler that does not answer, which may be away for days."""
 _FORGOTTEN = 2
 """Answers in a row without a job that is not found any more: a new one may be missing from one."""
 
@@ -107,8 +109,9 @@ class Watching:
 
     async def _pause(self, took: float, unanswered: int) -> None:
         """Until the next question is due: soon where it is wanted, unless the scheduler is slow or silent."""
-        usual = min(_MOST_S, max(self._every_s, _SHARE * took) * 2**unanswered)
-        soonest = min(usual, max(_LEAST_S, _SHARE * took / 4) * 2**unanswered)
+        times = 2 ** min(unanswered, _DOUBLED)
+        usual = min(_MOST_S, max(self._every_s, _SHARE * took) * times)
+        soonest = min(usual, max(_LEAST_S, _SHARE * took / 4) * times)
         await asyncio.sleep(soonest)
         with suppress(TimeoutError):
             async with asyncio.timeout(usual - soonest):
