@@ -1,4 +1,8 @@
-"""The contract of sandboxes, kept by jobs of a real Slurm: `make test-slurm`."""
+"""The contract of sandboxes, kept by jobs of a real Slurm: `make test-slurm`.
+
+There is no test of its own here: it takes over all of tests/contract/test_sandbox.py and test_sandbox_gateway.py,
+and gives them another rig.
+"""
 
 from __future__ import annotations
 

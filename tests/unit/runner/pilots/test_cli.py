@@ -27,6 +27,7 @@ ROUND = Round(Course(2, (), (JOB,), (), ("ft-gpu-abc123-2",), (), ()), 2, submit
         (["--wall-time", "4"], "a number and s, m, h or d"),
         (["--wall-time", "30m"], "FIRETRIAL_RUNNER_MAX_WALL_S"),
         (["--memory", "16 GB"], "a number and K, M, G or T"),
+        (["--every", "0.5s"], "asks the scheduler too often"),
         (["--attribute", "qos"], "NAME=VALUE"),
         (["--partition", "a b"], "queue is 'a b'"),
         (["--pool", "GPU"], "FIRETRIAL_RUNNER_POOL"),
