@@ -96,6 +96,33 @@ async def test_a_crash_between_artifact_and_ack_judges_once_and_still_announces(
     assert len(world.judge.rulings) == asked
 
 
+async def test_a_judgement_that_another_process_put_there_too_is_found() -> None:
+    world = World()
+    await world.task()
+    await world.finish(await world.run())
+    await world.deliver()
+    (event,) = judged(world)
+    others = await world.archive.judgement((await world.judgements.get(event.judgement_id)).ref)
+    others.judged_at.FromSeconds(1)
+    ref = await world.archive.put(others)
+    world.bus.redeliver(world.consumer, world.bus.published[0])
+    assert await world.deliver() == ["done"]
+    assert (await world.judgements.get(event.judgement_id)).ref == ref
+
+
+async def test_a_conclusion_that_is_said_to_lie_among_the_truths_is_not_read() -> None:
+    world = World()
+    await world.task()
+    run = await world.run()
+    truth = (await world.archive.task(run.task_id)).truth
+    run.conclusion.CopyFrom(truth)
+    await world.finish(run)
+    assert await world.deliver() == ["failed"]
+    assert judged(world) == []
+    (told,) = not_judged(world)
+    assert "must be an object of the bucket runs" in told.reason
+
+
 async def test_a_crash_before_the_artifact_leaves_nothing_half_done() -> None:
     world = World()
     await world.task()

@@ -14,7 +14,7 @@ from firetrial.parser.v1 import task_pb2
 from firetrial.runner.v1 import run_pb2
 from firetrial_judge.claims import Extraction
 from firetrial_kit import tenants
-from firetrial_kit.errors import Fault, FiretrialError, Reason
+from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef, Objects
 
@@ -22,6 +22,15 @@ M = TypeVar("M", bound=Message)
 _JSON = "application/json"
 _MAX_CONCLUSION = 16 * 1024 * 1024
 _EXTRACTION: TypeAdapter[Extraction] = TypeAdapter(Extraction)
+
+
+def check_left(uri: str) -> None:
+    """What a runner says that a run left lies where runners can write. Raises INVALID.
+
+    The judge may read the truth and runners may not: it must not read it for them.
+    """
+    fault = Fault("uri", uri, "must be an object of the bucket runs")
+    check("what the run left", [] if uri.startswith("runs/") else [fault])
 
 
 class Archive:
@@ -46,6 +55,7 @@ class Archive:
 
     async def conclusion(self, ref: artifact_pb2.ArtifactRef) -> str:
         """The agent's conclusion; bytes that are no UTF-8 become replacement characters."""
+        check_left(ref.uri)
         data = await self._objects.get(ref.uri, sha256=ref.sha256, max_size=_MAX_CONCLUSION)
         return data.decode("utf-8", "replace")
 

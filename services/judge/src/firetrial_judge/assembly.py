@@ -25,6 +25,7 @@ from firetrial_judge.rubric.grading import Looking
 from firetrial_judge.spending import Purses
 from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
 from firetrial_kit.models import ModelClient
+from firetrial_kit.monthly import Months
 from firetrial_kit.neighbours import channel_to
 from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
@@ -37,7 +38,8 @@ def models(
     """The client of a model by name, and its judge: None where no endpoint is configured."""
     endpoint = settings.endpoint if settings.model_url else None
     counts, prices = parts.metrics.models, settings.price_table()
-    client = clients(endpoint, parts.stack, counts.observer(parts.service, prices))
+    observe, payer = counts.observer(parts.service, prices), Months.of(parts, prices).meter
+    client = clients(endpoint, parts.stack, observe, payer)
     if settings.cache_dir:
         parts.metrics.disks.watch(parts.service, "cache", settings.cache_dir)
     cache = Tiers(*_tiers(settings, parts.objects))

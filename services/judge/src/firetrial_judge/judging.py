@@ -81,17 +81,23 @@ class Judging:
 
     async def keep(self, run: run_pb2.Run, slip: plan_pb2.Slip, judgement: judgement_pb2.Judgement) -> None:
         """Keep a judgement of a run that another kind of judging made, and announce it as the run's own."""
-        ref = await self.shelve(run, judgement)
+        kept = await self.shelve(run, judgement)
         await self._set(JudgedRun(run.id, judgement_id=judgement.id))
-        await self._announce(run, slip, judgement, ref)
+        await self._announce(run, slip, *kept)
 
-    async def shelve(self, run: run_pb2.Run, judgement: judgement_pb2.Judgement) -> ObjectRef:
-        """Keep a judgement that is not the run's own; where it lies."""
-        ref = await self._archive.put(judgement)
-        await self._judgements.create(
-            judgement.id, JudgementRecord(judgement.id, run.id, ref, run.experiment_id)
-        )
-        return ref
+    async def shelve(
+        self, run: run_pb2.Run, judgement: judgement_pb2.Judgement
+    ) -> tuple[judgement_pb2.Judgement, ObjectRef]:
+        """Keep a judgement that is not the run's own; gives it and where it lies.
+
+        One that was kept under its id before stays, and is given: others know it by its hash.
+        """
+        async with self._turns.of(judgement.id):
+            kept = await self._archive.find(judgement.id)
+            if kept is None:
+                kept = judgement, await self._archive.put(judgement)
+        await self._record(run, *kept)
+        return kept
 
     async def fail(self, run: run_pb2.Run, slip: plan_pb2.Slip, reason: str) -> None:
         """Record and announce that a run will not be judged."""
@@ -122,9 +128,14 @@ class Judging:
             if kept is None:
                 wired = await self._judged(panel, run, conclusion, truth)
                 kept = wired, await self._archive.put(wired)
-        record = JudgementRecord(id_, run.id, kept[1], run.experiment_id)
-        await self._judgements.create(id_, record)
+        await self._record(run, *kept)
         return kept
+
+    async def _record(self, run: run_pb2.Run, judgement: judgement_pb2.Judgement, ref: ObjectRef) -> None:
+        """Note where a judgement lies; also where another process put its own there at the same time."""
+        record = JudgementRecord(judgement.id, run.id, ref, run.experiment_id)
+        if not await self._judgements.create(judgement.id, record):
+            await self._judgements.change(judgement.id, lambda known: replace(known, ref=ref))
 
     def _seat(self, config: plan_pb2.JudgeConfig, experiment_id: str) -> Panel:
         spec = wire.spec_to_domain(config)

@@ -239,6 +239,7 @@ def clients(
     endpoint: Callable[[str], Endpoint] | None,
     stack: AsyncExitStack,
     observe: Callable[[Call], None] = lambda _: None,
+    payer: Callable[[str], Meter | None] = lambda _: None,
 ) -> Callable[[str], ModelClient]:
     """The client of a model by name, made once; `stack` closes its connections.
 
@@ -252,7 +253,7 @@ def clients(
         where = endpoint(model)
         if where.model not in made:
             one_more(where.model, made)
-            made[where.model] = ModelClient(where, observe=observe)
+            made[where.model] = ModelClient(where, observe=observe, payer=payer)
             stack.push_async_callback(made[where.model].aclose)
         return made[where.model]
 

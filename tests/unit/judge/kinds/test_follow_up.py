@@ -128,9 +128,25 @@ async def test_an_analyzer_that_is_away_means_later() -> None:
 async def test_again_is_announced_again_and_is_one_judgement() -> None:
     world = World()
     run = await finished(world, Checker(MADE_UP))
+    (told,) = world.told("run_judged", events_pb2.RunJudged)
+    before = dict(world.everything.held)
+    world.clock.advance(60)
+    world.bus.redeliver(world.consumer, world.bus.published[0])
+    assert await world.deliver() == ["done"]
+    assert world.everything.held == before, "whoever was told of it knows it by its hash"
+    judgement = await world.archive.judgement((await world.judgements.get(told.judgement_id)).ref)
+    assert judgement.run_id == run.id
+
+
+async def test_a_submission_that_is_said_to_lie_among_the_truths_is_not_read() -> None:
+    world = World()
+    run = await finished(world, None)
+    run.artifacts.uri = "truth/tasks/fu-1/truth.json"
+    run.id = "r-2"
     await world.finish(run)
-    await world.deliver()
-    assert len({told.judgement_id for told in world.told("run_judged", events_pb2.RunJudged)}) == 1
+    assert await world.deliver() == ["failed"]
+    told = world.told("run_judge_failed", events_pb2.RunJudgeFailed)
+    assert "must be an object of the bucket runs" in told[-1].reason
 
 
 def test_findings_settle_the_questions_that_name_them_and_no_others() -> None:

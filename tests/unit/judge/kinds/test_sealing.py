@@ -342,3 +342,34 @@ async def test_the_time_of_a_test_of_an_older_judge_begins_when_it_is_seen() -> 
     world.clock.advance(169 * 3600)
     await world.sealing.expire()
     assert len(failed(world)) == 1
+
+
+async def test_a_judge_that_dies_before_it_has_cleared_away_judges_by_the_same_once() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    await world.deliver()
+    await end(world)
+    heard = world.bus.published[-1]
+    await hear(world)
+    before = {uri: held for uri, held in world.everything.held.items() if uri.startswith("results/")}
+    await world.sealing.records.change("r-1", lambda record: replace(record, over=False))
+    world.clock.advance(60)
+    world.bus.redeliver(world.consumers[1], heard)
+    assert await hear(world) == ["done"]
+    assert {u: h for u, h in world.everything.held.items() if u.startswith("results/")} == before
+    (told,) = judged(world)
+    assert (
+        await world.archive.judgement((await world.judgements.get(told.judgement_id)).ref)
+    ).run_id == "r-1"
+
+
+async def test_results_that_are_said_to_lie_among_the_truths_are_not_read() -> None:
+    world = World()
+    await world.finish(await ready(world))
+    await world.deliver()
+    event = events_pb2.TestFinished(run_id="r-1", attempt=1)
+    event.exit.MergeFrom(run_pb2.Exit(termination=run_pb2.TERMINATION_EXITED, code=0))
+    event.results.CopyFrom(await put(world, "truth", "tasks/line/results.json", RESULTS))
+    await world.bus.publish(events.fact("runner", "r-1", event, clock=world.clock))
+    assert await hear(world) == ["failed"]
+    assert "must be an object of the bucket runs" in failed(world)[0].reason

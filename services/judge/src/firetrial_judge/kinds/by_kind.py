@@ -52,6 +52,5 @@ class ByKind:
             raise FiretrialError(Reason.PRECONDITION, told)
         if task.kind == task_pb2.TASK_KIND_FOLLOW_UP:
             judgement = await self.follow_ups.judgement(run, config, task)
-            await self.judging.shelve(run, judgement)
-            return judgement
+            return (await self.judging.shelve(run, judgement))[0]
         return await self.judging.again(run_id, config)

@@ -18,11 +18,12 @@ from firetrial.judge.v1 import judgement_pb2, rubric_pb2
 from firetrial.parser.v1 import follow_up_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2
-from firetrial_judge.archive import Archive
+from firetrial_judge.archive import Archive, check_left
 from firetrial_judge.judges import Backend
 from firetrial_judge.judging import Judging
 from firetrial_judge.kinds import handed_in
 from firetrial_judge.kinds.findings import NOT_READ, Found, settled
+from firetrial_judge.kinds.scratch import on_disk
 from firetrial_judge.rubric.grade import LeafGrade
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.rubric.reading import read
@@ -104,7 +105,7 @@ class FollowUps:
         told = list(self._told(findings))
         stored = await self.objects.stat(f"results/grades/{grade.id}.json")
         judgement = judgement_pb2.Judgement(
-            id=tenants.beside(run.id, "j-" + digest(run.id, grade.id, length=32)),
+            id=_id(run, grade),
             run_id=run.id,
             task_id=run.task_id,
             config=config,
@@ -135,13 +136,14 @@ class FollowUps:
             await asyncio.to_thread(log.feed, chunk)
         if not run.HasField("artifacts"):
             return await asyncio.to_thread(handed_in.submission, None, log)
-        if run.artifacts.size > _MAX_ARTIFACTS:
-            raise too_large(run.artifacts.uri, run.artifacts.size, _MAX_ARTIFACTS)
-        with tempfile.TemporaryFile() as file:
+        check_left(run.artifacts.uri)
+        with on_disk("the submission could not be read"), tempfile.TemporaryFile() as file:
             found = hashlib.sha256()
             async for piece in self.objects.stream(run.artifacts.uri):
                 found.update(piece)
                 await asyncio.to_thread(file.write, piece)
+                if file.tell() > _MAX_ARTIFACTS:
+                    raise too_large(run.artifacts.uri, file.tell(), _MAX_ARTIFACTS)
             verified(run.artifacts.uri, b"", found.hexdigest(), run.artifacts.sha256)
             file.seek(0)
             return await asyncio.to_thread(handed_in.submission, file, log)
@@ -170,6 +172,12 @@ def _conditions(rubric: bytes, grade: rubric_pb2.Grade) -> list[judgement_pb2.Co
         )
         for name, tally in conditions(read(load(rubric)).rubric, scores).tallies.items()
     ]
+
+
+def _id(run: run_pb2.Run, grade: rubric_pb2.Grade) -> str:
+    """A grade whose open questions were answered later is another judgement."""
+    states = [leaf.state for leaf in grade.leaves]
+    return tenants.beside(run.id, "j-" + digest(run.id, grade.id, states, length=32))
 
 
 def validity(grade: rubric_pb2.Grade) -> float:

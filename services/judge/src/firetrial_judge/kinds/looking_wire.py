@@ -22,6 +22,7 @@ from typing import Any
 
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import events_pb2
+from firetrial_judge.archive import check_left
 from firetrial_judge.judging import SERVICE
 from firetrial_judge.kinds.lent import Lent
 from firetrial_judge.rubric.looking import SECONDS, SHOWN, Ran, Run
@@ -93,6 +94,7 @@ class SandboxedLooker:
         told = await self._told(wanted)
         if not told.HasField("results"):
             raise _nobody(told.infra_failure or "the commands left no result")
+        check_left(told.results.uri)
         return ran(await self._objects.get(told.results.uri, sha256=told.results.sha256), len(commands))
 
     def _id(self, *of: str) -> str:

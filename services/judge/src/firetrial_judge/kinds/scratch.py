@@ -24,13 +24,19 @@ def scratch() -> Iterator[Path]:
 
     Raises UNAVAILABLE where the disk is full or broken.
     """
-    try:
+    with on_disk("what is to be tested could not be laid out"):
         _remove_left()
         with tempfile.TemporaryDirectory(prefix=_PREFIX) as name, _locked(Path(name)):
             yield Path(name)
+
+
+@contextmanager
+def on_disk(what: str) -> Iterator[None]:
+    """Whatever a disk does that is full or broken is UNAVAILABLE, and `what` says what came of it."""
+    try:
+        yield
     except OSError as error:
-        told = f"what is to be tested could not be laid out: {error.strerror or error}"
-        raise FiretrialError(Reason.UNAVAILABLE, told) from error
+        raise FiretrialError(Reason.UNAVAILABLE, f"{what}: {error.strerror or error}") from error
 
 
 @contextmanager

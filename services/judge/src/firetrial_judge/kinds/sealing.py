@@ -18,7 +18,7 @@ from firetrial.judge.v1 import events_pb2 as judge_events
 from firetrial.parser.v1 import repository_pb2, task_pb2
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import events_pb2, run_pb2
-from firetrial_judge.archive import Archive
+from firetrial_judge.archive import Archive, check_left
 from firetrial_judge.judging import SERVICE, Judging
 from firetrial_judge.kinds.improving import Step, best, result
 from firetrial_judge.kinds.laying_out_wire import LayingOut, laid_out
@@ -129,6 +129,7 @@ class Sealing:
         scale = scale_to_domain(task.repository)
         results = None
         if told.HasField("results"):
+            check_left(told.results.uri)
             results = await self.objects.get(told.results.uri, sha256=told.results.sha256)
         apart = bool((await self._test(task)).score_command)
         tested = tested_to_domain(told, results, scale, apart=apart)

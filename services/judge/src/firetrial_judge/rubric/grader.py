@@ -31,6 +31,7 @@ from firetrial_kit.objects import Objects
 MAX_RUBRIC = 4 * 1024 * 1024
 MAX_FILES = 3 * 1024 * 1024
 UNSCORED = "unscored_leaves"
+_MAX_GRADE = 512 * 1024 * 1024  # of thousands of questions, each with what was looked at for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,9 @@ class Grader:
     ) -> rubric_pb2.Grade:
         """What can be said where no model is asked: all that is not settled has no grade. Raises INVALID."""
         work = await _work(rubric, submission, settle)
+        before = await self._stored(work.id(""))
+        if before.id:
+            return before
         grade = self._new(work.id(""), "", work)
         leaves = [
             work.settled.get(leaf.id) or LeafGrade(leaf.id, State.UNSCORED, rationale="no model was asked")
@@ -217,7 +221,8 @@ class Grader:
         if await self._objects.stat(uri) is None:
             return rubric_pb2.Grade()
         try:
-            return Parse(await self._objects.get(uri), rubric_pb2.Grade(), ignore_unknown_fields=True)
+            data = await self._objects.get(uri, max_size=_MAX_GRADE)
+            return Parse(data, rubric_pb2.Grade(), ignore_unknown_fields=True)
         except (ParseError, UnicodeDecodeError) as error:
             raise FiretrialError(Reason.CORRUPT, f"the stored grade {id_} cannot be read: {error}") from error
 
