@@ -77,7 +77,8 @@ class _Asking:
 class ModelClient:
     """Asks one model at one endpoint. Use it from one event loop; close it with `aclose`.
 
-    `observe` is told of each request.
+    `observe` is told of each request; `payer` gives what pays for one beside the caller's own meter, by the
+    model's name: the tenant for whom it is made.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class ModelClient:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         observe: Callable[[Call], None] = lambda _: None,
+        payer: Callable[[str], Meter | None] = lambda _: None,
     ) -> None:
         self.endpoint = endpoint
         self.pace = Pace(endpoint.at_once, clock=clock, sleep=sleep)
         self._clock = clock
         self._sleep = sleep
         self._observe = observe
+        self._payer = payer
         self._dialect = DIALECTS[endpoint.dialect]
         self._forms: dict[str, Forms] = {}
         self._temperature: float | None = 0.0
@@ -182,32 +185,30 @@ class ModelClient:
         return True
 
     async def _metered(self, request: Request, level: int, asking: _Asking, meter: Meter | None) -> Reply:
-        if meter is None:
-            return await self._send(request, level, asking)
-        size = sum(len(m.content.encode("utf-8", "replace")) for m in request.messages)
+        payers = [each for each in (meter, self._payer(self.endpoint.model)) if each is not None]
+        size = sum(len(m.content.encode("utf-8", "replace")) for m in request.messages) if payers else 0
+        paid: list[tuple[Meter, str]] = []
         usage = Usage()
         try:
-            paid = await meter.reserve(size)
-        except FiretrialError as error:
-            if error.reason is Reason.PRECONDITION:
-                self._observe(
-                    Call(
-                        self.endpoint.model,
-                        0.0,
-                        Usage(),
-                        answered=False,
-                        purpose=_purpose(request),
-                        refused=True,
-                    )
-                )
-            raise
-        try:
+            for payer in payers:
+                hold = await self._reserved(payer, size, request, told=payer is meter)
+                paid.append((payer, hold))
             reply = await self._send(request, level, asking)
             usage = reply.usage
         finally:
             # Shielded: money that was spent is written down, whoever has lost interest in the answer.
-            await asyncio.shield(meter.settle(paid, usage))
+            for payer, hold in paid:
+                await asyncio.shield(payer.settle(hold, usage))
         return reply
+
+    async def _reserved(self, payer: Meter, size: int, request: Request, *, told: bool) -> str:
+        try:
+            return await payer.reserve(size)
+        except FiretrialError as error:
+            if told and error.reason is Reason.PRECONDITION:
+                model, purpose = self.endpoint.model, _purpose(request)
+                self._observe(Call(model, 0.0, Usage(), answered=False, purpose=purpose, refused=True))
+            raise
 
     async def _send(self, request: Request, level: int, asking: _Asking) -> Reply:
         """One request, when its turn has come."""

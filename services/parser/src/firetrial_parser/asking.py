@@ -200,9 +200,10 @@ async def opened(
     price: Price | None = None,
     looked: Callable[[int, int], None] = lambda *_: None,
     observe: Callable[[Call], None] = lambda _: None,
+    payer: Callable[[str], Meter | None] = lambda _: None,
 ) -> AsyncIterator[Asker]:
     """An asker with connections of its own, closed at the end."""
-    client = ModelClient(endpoint, observe=observe)
+    client = ModelClient(endpoint, observe=observe, payer=payer)
     try:
         yield Asker(client, cache=cache, price=price, looked=looked)
     finally:

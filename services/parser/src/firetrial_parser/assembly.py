@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from firetrial_kit.cache import Cache, LocalTier, StoreTier, Tiers
+from firetrial_kit.monthly import Months
 from firetrial_kit.neighbours import channel_to
 from firetrial_kit.objects import Objects
 from firetrial_kit.records import Records
@@ -39,6 +40,7 @@ async def asker(settings: ParserSettings, parts: Parts) -> Asker | None:
         price=settings.price(),
         looked=models.lookups(parts.service),
         observe=models.observer(parts.service, settings.price_table(), budget="screening"),
+        payer=Months.of(parts, settings.price_table()).meter,
     )
     return await parts.stack.enter_async_context(asking)
 

@@ -9,6 +9,7 @@ from firetrial_analyzer.attributing.pieces import Size
 from firetrial_analyzer.attributing.spending import Account, Accounts
 from firetrial_analyzer.config import AnalyzerSettings
 from firetrial_analyzer.taxonomy.catalogue import load
+from firetrial_kit.monthly import Months
 from firetrial_kit.records import Records
 from firetrial_kit.service import Parts
 
@@ -22,7 +23,8 @@ def attributor(settings: AnalyzerSettings, parts: Parts) -> tuple[Attributor | N
     price = settings.price()
     counts = parts.metrics.models
     observe = counts.observer(parts.service, settings.price_table())
-    client = ModelClient(settings.endpoint(), observe=observe)
+    payer = Months.of(parts, settings.price_table()).meter
+    client = ModelClient(settings.endpoint(), observe=observe, payer=payer)
     parts.stack.push_async_callback(client.aclose)
     size = Size(settings.model_part_characters, settings.model_parts)
     answers = Answers(parts.objects, counts.lookups(parts.service))
