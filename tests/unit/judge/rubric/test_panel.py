@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -18,6 +18,7 @@ from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.rubric.panel import Turn, decided
 from firetrial_judge.rubric.reading import read
+from firetrial_judge.rubric.submission import File, Submission
 from firetrial_judge.spending import Purses
 from firetrial_kit.asking import Price
 from firetrial_kit.errors import FiretrialError, Reason
@@ -89,6 +90,25 @@ async def grading(
         purses = Purses(Records(state, "budget", Account), ManualClock())
         grader = Grader(objects, client, ManualClock(), prices=prices, purses=purses)
         yield Here(grader, objects, models, state)
+
+
+class Counted(tuple[str, ...]):
+    """Lines that count how often they are gone through."""
+
+    __slots__ = ()
+    times: ClassVar[int] = 0
+
+    def __iter__(self) -> Iterator[str]:
+        Counted.times += 1
+        return super().__iter__()
+
+
+async def test_a_submission_is_indexed_once_for_all_judges() -> None:
+    submission = Submission((File("train.py", Counted(("x = 1", "y = 2")), 12, None),), "0" * 64)
+    async with grading() as here:
+        await here.grader.submission(RUBRIC, submission, Spec(model="m", panel=("n", "o"), repeats=2))
+        assert len(here.models.requests) == 6
+    assert Counted.times == 1
 
 
 def states(grade: rubric_pb2.Grade) -> list[str]:

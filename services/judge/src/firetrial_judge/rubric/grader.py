@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from google.protobuf.json_format import MessageToJson, Parse, ParseError
@@ -16,6 +16,7 @@ from firetrial_judge.rubric.grade import LeafGrade, State, grade_id, totals
 from firetrial_judge.rubric.grading import Looking, RubricJudge, in_part, load_prompt
 from firetrial_judge.rubric.panel import INCOMPLETE, Seat, Turn, decided, panel_flags, panel_hash
 from firetrial_judge.rubric.reading import read
+from firetrial_judge.rubric.shown import Limits, SharedReader
 from firetrial_judge.rubric.submission import Submission, from_tar
 from firetrial_judge.rubric.tree import Rubric
 from firetrial_judge.rubric.wire import fill, leaves_to_domain, usage_to_domain
@@ -41,7 +42,8 @@ class _Work:
     rubric: Rubric
     sha256: str
     submission: Submission
-    settled: Mapping[str, LeafGrade] = field(default_factory=dict)
+    settled: Mapping[str, LeafGrade]
+    reader: SharedReader
 
     def id(self, config_hash: str) -> str:
         """The id of its grade by judges of this hash."""
@@ -167,7 +169,7 @@ class Grader:
         done = leaves_to_domain(before)
         if before.id and all(leaf.state is not State.UNSCORED for leaf in done.values()):
             return before, Spent(cache_hits=len(done))
-        graded = await seat.judge.grade(work.rubric, work.submission, {**done, **work.settled})
+        graded = await seat.judge.grade(work.rubric, work.submission, {**done, **work.settled}, work.reader)
         spent = usage_to_domain(before.usage) + graded.spent
         grade = self._new(id_, seat.hash, work)
         await self._keep(grade, work, graded.leaves, spent, graded.flags)
@@ -231,7 +233,8 @@ async def _work(
     rubric: bytes, submission: Submission, settle: Callable[[Rubric], Sequence[LeafGrade]]
 ) -> _Work:
     tree = await asyncio.to_thread(lambda: read(load(rubric, "the rubric")).rubric)
-    return _Work(tree, sha256(rubric), submission, {leaf.id: leaf for leaf in settle(tree)})
+    settled = {leaf.id: leaf for leaf in settle(tree)}
+    return _Work(tree, sha256(rubric), submission, settled, SharedReader(submission, Limits()))
 
 
 def _key(id_: str) -> str:

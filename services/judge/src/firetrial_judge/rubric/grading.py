@@ -21,7 +21,7 @@ from firetrial_judge.judge import Purse
 from firetrial_judge.rubric import looking
 from firetrial_judge.rubric.grade import LeafGrade, State
 from firetrial_judge.rubric.looking import Look, Looker, Run
-from firetrial_judge.rubric.shown import Limits, Reader, Shown, kinds_of
+from firetrial_judge.rubric.shown import Limits, Reader, SharedReader, Shown, kinds_of
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
 from firetrial_judge.text import clean
@@ -143,14 +143,18 @@ class RubricJudge:
         return paid
 
     async def grade(
-        self, rubric: Rubric, submission: Submission, done: Mapping[str, LeafGrade] | None = None
+        self,
+        rubric: Rubric,
+        submission: Submission,
+        done: Mapping[str, LeafGrade] | None = None,
+        shared: SharedReader | None = None,
     ) -> Graded:
-        """Grade every question that `done` has no score for.
+        """Grade every question that `done` has no score for. `shared` is read by others, too.
 
         Raises nothing that the model or the purse does: where it cannot be reached or paid for, what was
         graded until then is given.
         """
-        reader = await asyncio.to_thread(Reader, submission, self.limits)
+        reader = await (shared or SharedReader(submission, self.limits)).get()
         found = {id_: grade for id_, grade in (done or {}).items() if grade.state is not State.UNSCORED}
         async with self.looking.looker.over(submission) if self.looking else nullcontext() as run:
             asking = _Asking(self, rubric, reader, found, run)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from firetrial_judge.panel import Vote, flip_rate, majority, polled
 from firetrial_judge.rubric.grade import LeafGrade, LeafVote, State
 from firetrial_judge.rubric.grading import Graded, RubricJudge
+from firetrial_judge.rubric.shown import SharedReader
 from firetrial_judge.rubric.submission import Submission
 from firetrial_judge.rubric.tree import Node, Rubric
 from firetrial_judge.verdict import Verdict
@@ -64,7 +65,8 @@ async def graded(seats: Sequence[Seat], rubric: Rubric, submission: Submission) 
     """
     if len(seats) == 1:
         return await seats[0].judge.grade(rubric, submission)
-    found, abstained = await polled([(s.judge.model, _whole(s, rubric, submission)) for s in seats])
+    shared = SharedReader(submission, seats[0].judge.limits)
+    found, abstained = await polled([(s.judge.model, _whole(s, rubric, submission, shared)) for s in seats])
     given = [(seat, answer) for seat, answer in zip(seats, found, strict=True) if answer is not None]
     turns = [Turn(s.judge.model, s.repeat, {leaf.id: leaf for leaf in g.leaves}) for s, g in given]
     leaves = decided(rubric.leaves, turns)
@@ -75,8 +77,8 @@ async def graded(seats: Sequence[Seat], rubric: Rubric, submission: Submission) 
     )
 
 
-async def _whole(seat: Seat, rubric: Rubric, submission: Submission) -> Graded:
-    found = await seat.judge.grade(rubric, submission)
+async def _whole(seat: Seat, rubric: Rubric, submission: Submission, shared: SharedReader) -> Graded:
+    found = await seat.judge.grade(rubric, submission, shared=shared)
     if found.error:
         raise found.error
     return found
