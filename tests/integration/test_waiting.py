@@ -14,8 +14,10 @@ from firetrial.plan.v1 import plan_pb2
 from firetrial_kit import jetstream
 from firetrial_kit.kv import JetStreamState
 from firetrial_kit.testing import InMemoryObjects
+from firetrial_kit.tokens import Quotas
 from firetrial_runner.gpus.device import GIB, Gpu
 from firetrial_runner.gpus.inventory import FakeInventory
+from firetrial_runner.pilots.backlog_wire import Backlog
 from firetrial_runner.run import Run, RunState
 from firetrial_runner.sandbox.fake import FakeSandbox, Inside
 from unit.runner.world import PROGRAMS, World, until
@@ -37,10 +39,10 @@ async def broker(url: str) -> AsyncIterator[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def running(*worlds: World) -> AsyncIterator[None]:
+async def running(*worlds: World, pool: str = "default") -> AsyncIterator[None]:
     """Their runners take work, four at a time, until left."""
     stop = asyncio.Event()
-    consumers = [(world, world.handlers.consumers("default", 4)[0]) for world in worlds]
+    consumers = [(world, world.handlers.consumers(pool, 4)[0]) for world in worlds]
     tasks = [asyncio.create_task(world.bus.consume(consumer, stop)) for world, consumer in consumers]
     try:
         yield
@@ -83,3 +85,26 @@ async def test_runs_that_wait_on_a_real_broker(nats_url: str, tmp_path: Path) ->
         assert [spec.run_key for spec in rich.sandbox.started].count(needy[0].id) == 1
         assert len(poor.sandbox.started) + len(rich.sandbox.started) == 13
         assert (await poor.run(needy[0].id)).attempt == 1
+
+
+async def test_scalers_see_no_work_in_what_a_quota_holds_back(nats_url: str, tmp_path: Path) -> None:
+    """Of two experiments with three runs each, and a quota of one run at once."""
+    client = await jetstream.connect(nats_url, name="scaler")
+    backlog = Backlog(client)
+
+    async def counted(work: int) -> bool:
+        return await backlog.count("quota") == work
+
+    async with broker(nats_url) as shared:
+        world = World(tmp_path / "work", quotas=lambda _: Quotas(runs_at_once=1), **shared)
+        first, *_ = await world.submit("sleep", repeats=3, pool="quota")
+        others = await world.submit("conclude", repeats=3, pool="quota")
+        assert await counted(2)
+        async with running(world, pool="quota"):
+            await until(
+                lambda: counted(1), 20
+            )  # the one that runs; the other was looked at, and waits outside
+            await world.experiments.cancel(first.experiment_id)
+            await until(lambda: ended(world, others), 20)
+            await until(lambda: counted(0), 20)
+    await client.close()
