@@ -7,6 +7,7 @@ from collections.abc import Collection
 from firetrial_judge.archive import Archive
 from firetrial_judge.judging import SERVICE
 from firetrial_judge.kinds import lent
+from firetrial_judge.kinds.looking_wire import LOOK
 from firetrial_judge.kinds.sealing import SealedRun
 from firetrial_judge.records import JudgedRun, JudgementRecord
 from firetrial_kit.keeping import Belongings, Installation, Steward
@@ -52,6 +53,15 @@ async def belongings(to: Installation, experiment_id: str, run_ids: Collection[s
     )
 
 
+async def unused(to: Installation) -> list[str]:
+    """Copies for looks that no judge has noted: each is noted before it is put there, until it is removed."""
+    looks = await to.objects.keys(lent.BUCKET, LOOK)
+    noted = Records(to.state, lent.KIND, lent.Lying, shared=True)
+    known = [await noted.find(id_) for id_ in await noted.ids()]
+    needed = {key for one in known if one for key in one.keys}
+    return [f"{lent.BUCKET}/{key}" for key in looks if key not in needed]
+
+
 def _judgements(to: Installation) -> Records[JudgementRecord]:
     return Records(to.state, "judgement", JudgementRecord)
 
@@ -60,4 +70,4 @@ def _lasts(kind: str, _: bytes) -> bool:
     return kind != lent.KIND
 
 
-STEWARD = Steward(SERVICE, "results", lasting=_lasts, complete=complete, belongings=belongings)
+STEWARD = Steward(SERVICE, "results", lasting=_lasts, complete=complete, belongings=belongings, unused=unused)

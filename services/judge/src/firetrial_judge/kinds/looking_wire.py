@@ -35,6 +35,8 @@ from firetrial_kit.ids import digest
 from firetrial_kit.objects import ObjectRef, Objects
 from firetrial_kit.references import ref_to_wire
 
+LOOK = "look-"
+"""What the ids of looks and the keys of their copies begin with."""
 _RESULTS = "looked.json"
 _PROGRAM = (files("firetrial_judge.kinds") / "look_program.py").read_text("utf-8")
 _WAIT_S = 300.0
@@ -98,7 +100,7 @@ class SandboxedLooker:
         return ran(await self._objects.get(told.results.uri, sha256=told.results.sha256), len(commands))
 
     def _id(self, *of: str) -> str:
-        return "look-" + digest(*of, self._clock.now().isoformat(), length=32)
+        return LOOK + digest(*of, self._clock.now().isoformat(), length=32)
 
     async def _there(self, copy: _Copy) -> ObjectRef:
         """Where it lies. A put that was begun is seen to its end, or what it leaves could not be removed."""
