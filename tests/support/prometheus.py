@@ -80,15 +80,20 @@ class Prometheus:
         return answer["data"]
 
 
-def config(targets: Mapping[str, Sequence[str]], interval: str = f"{STEP_S}s") -> dict[str, Any]:
-    """The deployed configuration with these targets by job, looked at more often; other jobs are left out."""
+def config(
+    targets: Mapping[str, Sequence[str]], rules: Path = DEPLOYED, interval: str = f"{STEP_S}s"
+) -> dict[str, Any]:
+    """The deployed configuration with these targets by job, looked at more often; other jobs are left out.
+
+    Its rules are those in the folder `rules`.
+    """
     found: dict[str, Any] = yaml.safe_load((DEPLOYED / "prometheus.yml").read_text())
     found["global"] |= {
         "scrape_interval": interval,
         "scrape_timeout": interval,
         "evaluation_interval": interval,
     }
-    found["rule_files"] = [str(DEPLOYED / path) for path in found["rule_files"]]
+    found["rule_files"] = [str(rules / path) for path in found["rule_files"]]
     del found["alerting"]
     found["scrape_configs"] = [
         {
@@ -102,16 +107,33 @@ def config(targets: Mapping[str, Sequence[str]], interval: str = f"{STEP_S}s") -
     return found
 
 
+def hasty(folder: Path, hold: str, sooner: Mapping[str, tuple[str, str]]) -> Path:
+    """The deployed rules under `folder`, with alerts that fire after `hold`; `sooner` is, by a rule's name, a
+    piece of its expression and what is put in its place.
+    """
+    (folder / "rules").mkdir(parents=True)
+    for path in (DEPLOYED / "rules").glob("*.yml"):
+        told = yaml.safe_load(path.read_text())
+        for rule in (rule for group in told["groups"] for rule in group["rules"]):
+            if "for" in rule:
+                rule["for"] = hold
+            if wanted := sooner.get(rule.get("alert", rule.get("record"))):
+                assert wanted[0] in rule["expr"]
+                rule["expr"] = rule["expr"].replace(*wanted)
+        (folder / "rules" / path.name).write_text(yaml.safe_dump(told, sort_keys=False))
+    return folder
+
+
 @contextmanager
 def prometheus(
-    folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str = ""
+    folder: Path, targets: Mapping[str, Sequence[str]], runbooks: str = "", rules: Path = DEPLOYED
 ) -> Iterator[Prometheus]:
     """Prometheus under `folder`, watching host:port `targets` by job and itself."""
     (folder / "pilots").mkdir(parents=True)
     port = servers.free_port()
     address = f"127.0.0.1:{port}"
     written = folder / "prometheus.yml"
-    written.write_text(yaml.safe_dump(config({**targets, "prometheus": [address]})))
+    written.write_text(yaml.safe_dump(config({**targets, "prometheus": [address]}, rules)))
     argv = ["prometheus", f"--config.file={written}", f"--storage.tsdb.path={folder / 'data'}"]
     argv += [f"--web.listen-address={address}", "--enable-feature=expand-external-labels"]
     environ = {**os.environ, "FIRETRIAL_RUNBOOKS": runbooks}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.page import Page, Row
-from dashboards.panels import FEW_ARE_WELL, Column, Query, Steps, bars, lines, rows, stat_of
+from dashboards.panels import FEW_ARE_WELL, PER_SECOND, Column, Query, Steps, bars, lines, rows, stat_of
 from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _AGENTS = 'firetrial_gateway_cost_usd_total{model=~"$model"}'
@@ -13,9 +13,7 @@ _UNPRICED = (
     or_zero(in_window("firetrial_gateway_unpriced_total", "$__range")),
     or_zero(in_window("firetrial_model_unpriced_calls_total", "$__range")),
 )
-_SPENT = (
-    f"({or_zero(f'sum(increase({_AGENTS}[$__range]))')}) + ({or_zero(f'sum(increase({_OURS}[$__range]))')})"
-)
+_SPENT = f"({or_zero(in_window(_AGENTS, '$__range'))}) + ({or_zero(in_window(_OURS, '$__range'))})"
 _SCORED = in_window('firetrial_run_outcomes_total{outcome="scored"}', "$__range")
 
 
@@ -81,7 +79,7 @@ _MONEY = Row(
     "Money",
     (
         lines(
-            "Agents, by model",
+            "Agents, by model: USD an hour",
             (
                 Query(
                     f"sum by (upstream, model) (rate({_AGENTS}[$__rate_interval])) * 3600",
@@ -94,7 +92,7 @@ _MONEY = Row(
             alerts=("SpendAboveBudget",),
         ),
         lines(
-            "Parser, judge and analyzer, by purpose",
+            "Parser, judge and analyzer, by purpose: USD an hour",
             (
                 Query(
                     or_none(f"sum by (service, purpose) (rate({_OURS}[$__rate_interval])) * 3600", "service"),
@@ -138,7 +136,7 @@ _TOKENS = Row(
             "Tokens of agents",
             (Query(per_second('firetrial_gateway_tokens_total{model=~"$model"}', "kind"), "{{kind}}"),),
             "Tokens a second. Cached ones are among the prompt's, and cheaper.",
-            unit="none",
+            unit=PER_SECOND,
             width=8,
         ),
         lines(
@@ -153,7 +151,7 @@ _TOKENS = Row(
                 ),
             ),
             "Tokens a second that parser, judge and analyzer pay for.",
-            unit="none",
+            unit=PER_SECOND,
             width=8,
         ),
         lines(
@@ -161,7 +159,7 @@ _TOKENS = Row(
             (Query(per_second('firetrial_gateway_requests_total{model=~"$model"}', "status"), "{{status}}"),),
             "Calls a second by what the agent got: 200, the agent's own faults (4xx),"
             " the upstream's (5xx), nothing (0).",
-            unit="none",
+            unit=PER_SECOND,
             alerts=("GatewayUpstreamFailing",),
             width=8,
         ),

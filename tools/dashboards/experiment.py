@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.page import Page, Row
-from dashboards.panels import Column, Query, Steps, bars, lines, rows, stat_of
+from dashboards.panels import PER_HOUR, PER_SECOND, Column, Query, Steps, bars, lines, rows, stat_of
 from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _POOL = 'pool=~"$pool"'
@@ -70,7 +70,7 @@ _OUTCOMES = Row(
             "Ends by outcome",
             (Query(f"{per_second(f'{_ENDED}{{{_BY}}}', 'outcome')} * 3600", "{{outcome}}"),),
             "Attempts an hour, by how they ended.",
-            unit="none",
+            unit=PER_HOUR,
             stacked=True,
         ),
         lines(
@@ -148,7 +148,7 @@ _TIME = Row(
             "Steps",
             (Query(per_second("firetrial_trajectory_steps_total", "kind"), "{{kind}}"),),
             "Steps a second that agents' trajectories grow by, by kind. Agents that are alive make some.",
-            unit="none",
+            unit=PER_SECOND,
         ),
         lines(
             "Trajectories stored",
@@ -163,7 +163,7 @@ _TASKS = Row(
     "Papers, tasks, the network",
     (
         lines(
-            "Papers and tasks",
+            "Papers and tasks in an hour",
             (
                 Query(in_window("firetrial_papers_total", "1h", "result"), "papers {{result}}"),
                 Query(in_window("firetrial_tasks_total", "1h", "origin"), "tasks: {{origin}}"),
@@ -190,7 +190,7 @@ _TASKS = Row(
             " the paper's own hosts are findings.",
         ),
         lines(
-            "Steps of repository tasks",
+            "Steps of repository tasks in an hour",
             (
                 Query(
                     or_none(in_window("firetrial_repository_steps_total", "1h", "state"), "state"),
@@ -202,7 +202,7 @@ _TASKS = Row(
             width=8,
         ),
         lines(
-            "Sealed tests",
+            "Sealed tests in an hour",
             (
                 Query(
                     or_none(in_window("firetrial_sealed_tests_total", "1h", "result"), "result"), "{{result}}"

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from dashboards.page import Page, Row
-from dashboards.panels import NONE_IS_WELL, Column, Query, Steps, bars, lines, rows, stat_of
+from dashboards.panels import (
+    MOST_PROCESSES,
+    NONE_IS_WELL,
+    PER_MINUTE,
+    Column,
+    Query,
+    Steps,
+    bars,
+    lines,
+    rows,
+    stat_of,
+)
 from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _POOL = 'pool=~"$pool"'
@@ -24,6 +35,7 @@ _NOW = Row(
             or_zero('count(ALERTS{alertstate="firing", severity="page"})'),
             "Alerts of severity page that fire now. The reliability dashboard lists them.",
             steps=NONE_IS_WELL,
+            page="reliability",
         ),
         stat_of(
             "Services that are away",
@@ -35,11 +47,9 @@ _NOW = Row(
         ),
         stat_of(
             "Pools without a runner",
-            or_zero(
-                f"count((max by (pool) (pool:firetrial_pool_work:max{{{_POOL}}}) > 0)"
-                f" unless on (pool) {_RUNNERS})"
-            ),
-            "Pools in which runs wait, or were left by runners that died, and which no runner serves.",
+            or_zero(f"count(pool:firetrial_unserved_work:max{{{_POOL}}})"),
+            "Pools in which runs wait, or were left by runners that died, and which no"
+            " runner serves. Work of cancelled runs does not count.",
             steps=NONE_IS_WELL,
             alerts=("NoRunnerForWaitingWork",),
         ),
@@ -100,11 +110,12 @@ _POOLS = Row(
             "Pilots",
             (
                 Query(
-                    or_none(f"sum by (pool, state) (firetrial_pilots{{{_POOL}}})", "pool"),
+                    or_none(f"sum by (pool, state) (firetrial_pilots{{{_POOL}}})", "pool", "no pilots"),
                     "{{pool}} {{state}}",
                 ),
                 Query(
-                    or_none(f"sum by (pool) (firetrial_pilots_wanted{{{_POOL}}})", "pool"), "{{pool}} wanted"
+                    or_none(f"sum by (pool) (firetrial_pilots_wanted{{{_POOL}}})", "pool", "none"),
+                    "{{pool}} wanted",
                 ),
                 Query(
                     or_none(f"sum by (pool) (firetrial_pilots_limit{{{_POOL}}})", "pool"), "{{pool}} at most"
@@ -125,7 +136,7 @@ _POOLS = Row(
                 Query(f"{per_second(f'firetrial_runs_total{{{_POOL}}}', 'pool')} * 60", "{{pool}} ended"),
             ),
             "Runs a minute.",
-            unit="none",
+            unit=PER_MINUTE,
             width=8,
         ),
         lines(
@@ -205,6 +216,12 @@ _MACHINES = Row(
             alerts=("InfraFailuresHigh",),
             width=8,
         ),
+    ),
+)
+
+_GPUS = Row(
+    "GPUs",
+    (
         lines(
             "GPUs at work",
             (
@@ -215,7 +232,6 @@ _MACHINES = Row(
             "Share of the time in which a pool's GPUs compute, by kind.",
             unit="percentunit",
             most=1,
-            width=8,
         ),
         lines(
             "Memory of GPUs",
@@ -229,12 +245,12 @@ _MACHINES = Row(
             "Memory in use of the fullest GPU, by pool and kind.",
             unit="percentunit",
             most=1,
-            width=8,
         ),
     ),
 )
 
 _JOB = 'job=~"firetrial-$service"'
+_FIRST = f"topk({MOST_PROCESSES}"
 _PROCESSES = Row(
     "Processes",
     (
@@ -242,25 +258,31 @@ _PROCESSES = Row(
             "CPU",
             (
                 Query(
-                    f"sum by (job, instance) (rate(process_cpu_seconds_total{{{_JOB}}}[$__rate_interval]))",
+                    f"{_FIRST}, sum by (job, instance)"
+                    f" (rate(process_cpu_seconds_total{{{_JOB}}}[$__rate_interval])))",
                     "{{job}} {{instance}}",
                 ),
             ),
-            "Cores in use by each process of ours, without the agents'.",
+            "Cores in use by the busiest of our processes, without the agents'.",
             unit="none",
             width=8,
         ),
         lines(
             "Memory",
-            (Query(f"process_resident_memory_bytes{{{_JOB}}}", "{{job}} {{instance}}"),),
-            "Memory of each process of ours, without the agents'. What only grows will be killed.",
+            (Query(f"{_FIRST}, process_resident_memory_bytes{{{_JOB}}})", "{{job}} {{instance}}"),),
+            "Memory of the largest of our processes, without the agents'. What only grows will be killed.",
             unit="bytes",
             width=8,
         ),
         lines(
             "Open files",
-            (Query(f"process_open_fds{{{_JOB}}} / process_max_fds{{{_JOB}}}", "{{job}} {{instance}}"),),
-            "Of those that a process may have. Connections of agents are files too.",
+            (
+                Query(
+                    f"{_FIRST}, process_open_fds{{{_JOB}}} / process_max_fds{{{_JOB}}})",
+                    "{{job}} {{instance}}",
+                ),
+            ),
+            "Of those that a process may have, in the fullest ones. Connections of agents are files too.",
             unit="percentunit",
             steps=((None, "green"), (0.8, "red")),
             width=8,
@@ -279,8 +301,13 @@ _PROCESSES = Row(
         ),
         lines(
             "Time since start",
-            (Query(f"time() - process_start_time_seconds{{{_JOB}}}", "{{job}} {{instance}}"),),
-            "A saw is a service that ends over and over.",
+            (
+                Query(
+                    f"bottomk({MOST_PROCESSES}, time() - process_start_time_seconds{{{_JOB}}})",
+                    "{{job}} {{instance}}",
+                ),
+            ),
+            "Of the youngest processes. A saw is a service that ends over and over.",
             unit="s",
             alerts=("ServiceDown",),
         ),
@@ -291,6 +318,6 @@ PAGE = Page(
     "fleet",
     "fleet",
     "Does somebody take the work, and are the machines well?",
-    (_NOW, _POOLS, _MACHINES, _PROCESSES),
+    (_NOW, _POOLS, _MACHINES, _PROCESSES, _GPUS),
     ("pool", "service"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.page import Page, Row
-from dashboards.panels import NONE_IS_WELL, Query, Steps, bars, lines, stat_of
+from dashboards.panels import NONE_IS_WELL, PER_MINUTE, PER_SECOND, Query, Steps, bars, lines, stat_of
 from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _VERDICTS = "firetrial_judge_verdicts_total"
@@ -86,7 +86,7 @@ _VERDICT = Row(
             "Verdicts",
             (Query(f"{per_second(_VERDICTS, 'verdict')} * 60", "{{verdict}}"),),
             "Verdicts a minute. A mix that shifts without another kind of task is a judge that shifts.",
-            unit="none",
+            unit=PER_MINUTE,
             stacked=True,
         ),
         lines(
@@ -165,7 +165,7 @@ _PACE = Row(
                 ),
             ),
             "Requests a second, answered or failed.",
-            unit="none",
+            unit=PER_SECOND,
             alerts=("ModelEndpointFailing",),
             width=8,
         ),
@@ -199,7 +199,7 @@ _PACE = Row(
             width=8,
         ),
         lines(
-            "Cost",
+            "Cost: USD an hour",
             (
                 Query(
                     or_none(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,9 @@ Steps = tuple[tuple[float | None, Colour], ...]
 """From each value on, a colour; the first has no value and is that of all below the second."""
 
 PLAIN: Steps = ((None, "text"),)
+PER_SECOND, PER_MINUTE, PER_HOUR = "suffix:/s", "suffix:/min", "suffix:/h"
+MOST_PROCESSES = 10
+"""Of the processes, those that a panel shows: of hundreds of runners no line could be read."""
 NONE_IS_WELL: Steps = ((None, "green"), (1, "red"))
 FEW_ARE_WELL: Steps = ((None, "green"), (1, "yellow"))
 
@@ -33,7 +36,9 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A builder, and what is told of every panel; `alerts` are those that go by what it shows."""
+    """A builder, and what is told of every panel; `alerts` are those that go by what it shows, `page` is the
+    dashboard that has more of it.
+    """
 
     builder: Any
     title: str
@@ -41,6 +46,7 @@ class Panel:
     width: int
     height: int
     alerts: tuple[str, ...] = ()
+    page: str = ""
 
     def placed(self, page: str, x: int, y: int) -> Any:
         links = [
@@ -50,6 +56,9 @@ class Panel:
             .target_blank(True)
             for alert in self.alerts
         ]
+        if self.page:
+            link = dashboard.DashboardLink(f"Dashboard: {self.page}").type(models.DashboardLinkType.LINK)
+            links.append(link.url(f"/d/firetrial-{self.page}").keep_time(True))
         return (
             self.builder.id(panel_id(page, self.title))
             .title(self.title)
@@ -74,9 +83,11 @@ def stat_of(
     steps: Steps = PLAIN,
     alerts: tuple[str, ...] = (),
     decimals: int | None = None,
+    words: Mapping[int, str] | None = None,
+    page: str = "",
     width: int = 4,
 ) -> Panel:
-    """One number, large, with its course behind it."""
+    """One number, large, with its course behind it; `words` say what a number means."""
     builder = (
         stat.Panel()
         .with_target(_range(Query(expr, title), 0))
@@ -90,7 +101,10 @@ def stat_of(
     )
     if decimals is not None:
         builder = builder.decimals(decimals)
-    return Panel(builder, title, told, width, 4, alerts)
+    if words:
+        options = {str(number): models.ValueMappingResult(text=word) for number, word in words.items()}
+        builder = builder.mappings([models.ValueMap(options=options)])
+    return Panel(builder, title, told, width, 4, alerts, page)
 
 
 def lines(
@@ -182,11 +196,15 @@ def rows(
     told: str,
     *,
     sort: str = "",
+    leads: Mapping[str, str] | None = None,
     alerts: tuple[str, ...] = (),
     width: int = 12,
     height: int = 8,
 ) -> Panel:
-    """A table: a row for each value of the labels `by`, a figure for each column, in the order of `sort`."""
+    """A table: a row for each value of the labels `by`, a figure for each column, in the order of `sort`.
+
+    `leads` are labels whose values lead to an address.
+    """
     builder = (
         table.Panel()
         .targets([_instant(Query(column.expr), n) for n, column in enumerate(columns)])
@@ -200,6 +218,9 @@ def rows(
         builder = builder.sort_by([common.TableSortByFieldState().display_name(sort).desc(False)])
     for column in columns:
         builder = builder.override_by_name(column.title, _properties(column))
+    for label, url in (leads or {}).items():
+        link = {"title": "What to do", "url": url, "targetBlank": True}
+        builder = builder.override_by_name(label, [models.DynamicConfigValue(id_val="links", value=[link])])
     return Panel(builder, title, told, width, height, alerts)
 
 

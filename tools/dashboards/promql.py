@@ -31,9 +31,9 @@ def or_zero(expr: str) -> str:
     return f"({expr}) or vector(0)"
 
 
-def or_none(expr: str, label: str) -> str:
-    """One series of 0, of which `label` says "none", where nothing has happened."""
-    return f'({expr}) or label_replace(vector(0) unless on () ({expr}), "{label}", "none", "", "")'
+def or_none(expr: str, label: str, called: str = "none") -> str:
+    """One series of 0, of which `label` says so, where nothing has happened."""
+    return f'({expr}) or label_replace(vector(0) unless on () ({expr}), "{label}", "{called}", "", "")'
 
 
 def _sum(by: str) -> str:

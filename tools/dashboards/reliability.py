@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.page import Page, Row
-from dashboards.panels import FEW_ARE_WELL, Column, Query, Steps, bars, lines, rows, stat_of
+from dashboards.panels import FEW_ARE_WELL, PER_SECOND, Column, Query, Steps, bars, lines, rows, stat_of
 from dashboards.promql import in_window, or_none, or_zero, per_second, quantile, share
 
 _JOB = 'job=~"firetrial-$service"'
@@ -28,8 +28,9 @@ _NOW = Row(
         stat_of(
             "Broker",
             "max(firetrial_broker_up) or vector(0)",
-            "1 where NATS JetStream answers the analyzer.",
+            "Whether NATS JetStream answers the analyzer.",
             steps=((None, "red"), (1, "green")),
+            words={0: "away", 1: "up"},
             alerts=("BrokerAway",),
         ),
         stat_of(
@@ -103,6 +104,7 @@ _ALERTS = Row(
             "All alerts that fire or are about to. Watchdog always fires; were it"
             " missing, none could be trusted.",
             sort="alertstate",
+            leads={"alertname": "${runbooks}/${__value.raw}.md"},
             alerts=("Watchdog",),
         ),
         lines(
@@ -143,7 +145,7 @@ _MESSAGES = Row(
                 ),
             ),
             "Messages a second by how they were settled: done, later (they come back), failed (for good).",
-            unit="none",
+            unit=PER_SECOND,
             alerts=("RedeliveriesRising", "DeadLetters"),
         ),
         rows(
@@ -192,7 +194,7 @@ _MESSAGES = Row(
             alerts=("DeadLetters",),
         ),
         lines(
-            "Webhooks",
+            "Webhooks in 10 minutes",
             (
                 Query(
                     or_none(
@@ -213,7 +215,7 @@ _STORE = Row(
     "Store and RPC",
     (
         lines(
-            "Refusals of the object store",
+            "Refusals of the object store in 10 minutes",
             (Query(or_none(f"{_REFUSED} > 0", "job"), "{{job}} {{bucket}} {{reason}}"),),
             "Operations in 10 minutes that were denied (keys, policies) or not answered (away, full).",
             unit="none",
@@ -235,7 +237,7 @@ _STORE = Row(
             "RPCs by code",
             (Query(per_second(f"firetrial_rpc_seconds_count{{{_JOB}}}", "job, code"), "{{job}} {{code}}"),),
             "Calls of clients a second, by how they ended.",
-            unit="none",
+            unit=PER_SECOND,
             alerts=("ServiceDown",),
         ),
         lines(
@@ -282,7 +284,7 @@ _MODELS = Row(
             width=8,
         ),
         lines(
-            "Repeats",
+            "Repeats in 10 minutes",
             (Query(in_window("firetrial_gateway_retries_total", "10m", "upstream"), "{{upstream}}"),),
             "Requests to upstreams that were made again in 10 minutes.",
             unit="none",
@@ -297,7 +299,7 @@ _MODELS = Row(
                 ),
             ),
             "Commands a second, by what ended them.",
-            unit="none",
+            unit=PER_SECOND,
             width=8,
         ),
         bars(

@@ -39,7 +39,10 @@ async def test_pools_consumers_and_streams() -> None:
     watched.figures = figures(
         WorkFigures("run", "gpu", 3, 2, 41.5),
         WorkFigures("test", "gpu", 7, 0, 9.0),
-        consumers=(ConsumerFigures("FT_EVT", "judge-run_finished", (), 4, 2, 1, 9),),
+        consumers=(
+            ConsumerFigures("FT_EVT", "judge-run_finished", (), 4, 2, 1, 9),
+            ConsumerFigures("FT_EVT", "parser-paper_parsed", (), 0, 0, 0, 9),
+        ),
         streams=(StreamFigures("FT_EVT", 10, 1000, None), StreamFigures("FT_DEAD", 1, 50, 64)),
         dead={"judge-run_finished": 1},
         limit_bytes=100,
@@ -56,6 +59,7 @@ async def test_pools_consumers_and_streams() -> None:
     assert watched.value("stream_limit_bytes", stream="FT_EVT") is None
     assert watched.value("stream_limit_bytes", stream="FT_DEAD") == 64
     assert watched.value("dead_letters", consumer="judge-run_finished") == 1
+    assert watched.value("dead_letters", consumer="parser-paper_parsed") == 0, "or its first letter is not seen"
     assert (watched.value("broker_storage_bytes"), watched.value("broker_storage_limit_bytes")) == (5, 100)
 
 

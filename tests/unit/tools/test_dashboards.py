@@ -25,7 +25,7 @@ PROMETHEUS = ROOT / "deploy" / "prometheus"
 RUNBOOK = ROOT / "docs" / "runbook"
 HEADINGS = ["## What users see", "## Look first", "## What to do", "## When it is not true"]
 # What Grafana itself puts in.
-BUILT_IN = {"__rate_interval", "__range", "__all"}
+BUILT_IN = {"__rate_interval", "__range", "__all", "__value"}
 # What Prometheus and its client tell of themselves.
 THEIRS = re.compile(r"(up|ALERTS|process_\w+|prometheus_\w+)$")
 
@@ -166,6 +166,25 @@ def test_dashboards_know_each_other_and_start_with_what_is_urgent() -> None:
         assert sum(panel["gridPos"]["w"] for panel in first) == 24
 
 
+@EACH
+def test_a_rate_says_what_time_it_is_by(dashboard: dict[str, Any]) -> None:
+    """In its unit: nobody hovers over a description at night."""
+    without = {"CPU", "GPU time", "Waiting for upstreams"}  # seconds a second
+    for panel in panels(dashboard):
+        rates = [t for t in panel["targets"] if re.search(r"\brate\(", t["expr"])]
+        plain = [t for t in rates if not t["expr"].startswith(("histogram_quantile", "topk"))]
+        if panel["type"] == "timeseries" and plain and panel["title"] not in without:
+            assert panel["fieldConfig"]["defaults"]["unit"] not in {"none", "short"}, panel["title"]
+
+
+@EACH
+def test_of_many_processes_a_panel_shows_a_few(dashboard: dict[str, Any]) -> None:
+    for panel in panels(dashboard):
+        for target in panel["targets"]:
+            if "instance" in target.get("legendFormat", ""):
+                assert re.match(r"(topk|bottomk)\(10, ", target["expr"]), panel["title"]
+
+
 # ---- alerts ----
 @EACH_ALERT
 def test_each_alert_has_a_page_that_says_what_to_do(alert: str) -> None:
@@ -195,7 +214,7 @@ def scenarios() -> list[dict[str, Any]]:
 @EACH_ALERT
 def test_each_alert_is_shown_to_fire_and_not_to_fire(alert: str) -> None:
     shown = [
-        [bool(case["exp_alerts"]) for case in test["alert_rule_test"] if case["alertname"] == alert]
+        [bool(case["exp_alerts"]) for case in test.get("alert_rule_test", ()) if case["alertname"] == alert]
         for test in scenarios()
     ]
     assert any(any(fires) for fires in shown)
@@ -207,7 +226,7 @@ def test_each_alert_is_shown_to_fire_and_not_to_fire(alert: str) -> None:
 @EACH_ALERT
 def test_each_severity_of_an_alert_is_shown(alert: str) -> None:
     has = {rule["labels"]["severity"] for rule in rules() if rule.get("alert") == alert}
-    cases = [case for test in scenarios() for case in test["alert_rule_test"] if case["alertname"] == alert]
+    cases = [case for test in scenarios() for case in test.get("alert_rule_test", ()) if case["alertname"] == alert]
     assert {told["exp_labels"]["severity"] for case in cases for told in case["exp_alerts"]} == has
 
 
@@ -219,12 +238,13 @@ def test_each_alert_stands_behind_a_panel(alert: str) -> None:
 
 def test_there_is_no_page_test_or_link_without_an_alert() -> None:
     assert {path.stem for path in RUNBOOK.glob("*.md")} == {*ALERTS, "README"}
-    assert {case["alertname"] for test in scenarios() for case in test["alert_rule_test"]} == set(ALERTS)
+    assert {case["alertname"] for test in scenarios() for case in test.get("alert_rule_test", ())} == set(ALERTS)
     told = (ROOT / "deploy" / "alertmanager" / "alertmanager.yml").read_text()
     matched = re.findall(r'alertname =~? "?([A-Za-z|]+)', told)
     assert {name for names in matched for name in names.split("|")} <= set(ALERTS)
     urls = {link["url"] for d in dashboards() for panel in panels(d) for link in panel["links"]}
-    assert urls <= {f"${{runbooks}}/{alert}.md" for alert in ALERTS}
+    pages = {f"/d/{dashboard['uid']}" for dashboard in dashboards()}
+    assert urls <= {f"${{runbooks}}/{alert}.md" for alert in ALERTS} | pages
 
 
 # ---- names ----

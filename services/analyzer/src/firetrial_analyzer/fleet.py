@@ -73,7 +73,9 @@ class Fleet(Collector):
         yield from self._of_consumers(figures.consumers)
         yield from _of_streams(figures)
         told = "Messages that were given up and are kept for an operator, by the consumer that gave them up."
-        dead = self._summed(self._consumers, (((name,), count) for name, count in figures.dead.items()))
+        # A monitor sees a first letter only where there was none before.
+        letters = {one.name: 0 for one in figures.consumers} | dict(figures.dead)
+        dead = self._summed(self._consumers, (((name,), count) for name, count in letters.items()))
         yield _gauge("dead_letters", told, ("consumer",), dead or {("",): 0.0})
 
     def _of_pools(self, works: Sequence[WorkFigures]) -> Iterator[GaugeMetricFamily]:

@@ -263,6 +263,10 @@ class GatewayMetrics:
         told = "From a call's budget to the end of its answer."
         self._seconds = make.histogram("request_seconds", told, *by, buckets=_CALL_SECONDS)
 
+    def expect(self, upstream: str, model: str, endpoint: str) -> None:
+        """Show what may be spent from its beginning: a monitor does not see the step to a first value."""
+        self._usd.labels(upstream, model, endpoint)
+
     def exchanged(self, upstream: str, model: str, exchange: Exchange) -> None:
         """A call was passed on, and has ended."""
         by = (upstream, model, exchange.endpoint)

@@ -146,15 +146,19 @@ class Calls:
 
 
 def _note(span: trace.Span, exchange: Exchange) -> None:
-    """What a call came to, in OpenTelemetry's words for models: no word of the request or its answer."""
+    """What a call came to, in OpenTelemetry's words for models: no word of the request or its answer.
+
+    Nor the model's name where no upstream has it: an agent can say anything there.
+    """
     told: dict[str, trace.Value] = {
         "gen_ai.operation.name": "embeddings" if exchange.endpoint == "embeddings" else "chat",
-        "gen_ai.request.model": clean(exchange.model),
-        "gen_ai.provider.name": exchange.upstream,
         "http.response.status_code": exchange.status,
         "firetrial.attempts": exchange.attempts,
         "firetrial.waited_s": exchange.waited_s,
     }
+    if exchange.upstream:
+        told["gen_ai.provider.name"] = exchange.upstream
+        told["gen_ai.request.model"] = clean(exchange.model)
     if exchange.tokens is not None:
         told["gen_ai.usage.input_tokens"] = exchange.tokens.prompt
         told["gen_ai.usage.output_tokens"] = exchange.tokens.completion

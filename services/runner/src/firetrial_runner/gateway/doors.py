@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,9 @@ from firetrial_kit import logs, tenants
 from firetrial_kit.clock import Clock
 from firetrial_runner.flood import Flow
 from firetrial_runner.gateway.account import Purse, Purses, month
+from firetrial_runner.gateway.app import ENDPOINTS
 from firetrial_runner.gateway.call import Shared
+from firetrial_runner.gateway.exchange import Tokens
 from firetrial_runner.gateway.faults import TENANT
 from firetrial_runner.gateway.gateway import FLOW, Door, Gateway
 from firetrial_runner.gateway.line import Line
@@ -21,7 +23,7 @@ from firetrial_runner.gateway.masking import Masker
 from firetrial_runner.gateway.prices import Prices
 from firetrial_runner.gateway.session import Record
 from firetrial_runner.gateway.settings import GatewaySettings
-from firetrial_runner.gateway.upstream import Dialect, choose
+from firetrial_runner.gateway.upstream import Dialect, Upstream, choose
 from firetrial_runner.gateway.wallet import Wallet
 from firetrial_runner.metrics import GatewayMetrics
 from firetrial_runner.records import Books
@@ -66,6 +68,7 @@ class Doors:
         metrics = GatewayMetrics(registry, over_budget)
         shared = Shared({upstream.name: Line(upstream) for upstream in upstreams}, masker, metrics)
         prices = Prices(settings.prices_by_model())
+        _expect(metrics, upstreams, prices)
         gateway = Gateway(shared, prices, refuse_unpriced=settings.refuse_unpriced, flow=flow)
         try:
             yield cls(gateway, Purses(books.accounts, clock), books, masker, quota_refused)
@@ -98,3 +101,13 @@ class Doors:
         capped = cap is not None or most is not None
         wallet = Wallet(lambda: tuple(purses()), run.id, over) if capped else None
         return self.gateway.open(run.limits.models, wallet, record, holds)
+
+
+def _expect(metrics: GatewayMetrics, upstreams: Iterable[Upstream], prices: Prices) -> None:
+    """What has a price is counted from 0 on; of the names that a star stands for, some may have one."""
+    for upstream in upstreams:
+        for entry in upstream.models:
+            known = prices.cost(entry, upstream.provider, upstream.url, Tokens(1, 1)) is not None
+            for endpoint in ENDPOINTS if known or entry.endswith("*") else ():
+                if endpoint.dialect is upstream.dialect and endpoint.paid:
+                    metrics.expect(upstream.name, entry, endpoint.path[1:])
