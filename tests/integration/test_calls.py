@@ -28,7 +28,7 @@ from firetrial_kit import auth, bounds, rpc, tenants, tokens
 from firetrial_kit.audit import Audit
 from firetrial_kit.bus import Outgoing
 from firetrial_kit.clock import SystemClock
-from firetrial_kit.errors import FiretrialError, Reason
+from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.metrics import KitMetrics
 from firetrial_kit.neighbours import channel_to
 from firetrial_kit.records import Records
@@ -53,6 +53,8 @@ class Runs(_Servicer):  # type: ignore[misc]
 
     async def ImportRun(self, request_iterator: AsyncIterator[pb.ImportRunRequest], context: Any) -> Any:
         parts = [part async for part in request_iterator]
+        if parts[0].header.task_id.endswith("many"):
+            raise invalid("it", (Fault(f"field-{number}", "x" * 50, "must be é") for number in range(1000)))
         id_ = tenants.mine(f"r-{parts[0].header.task_id.rpartition('--')[2]}")
         await self.records.create(id_, id_)
         return pb.ImportRunResponse(run=run_pb2.Run(id=id_, task_id=parts[0].header.task_id))
@@ -413,3 +415,18 @@ async def _subject(port: int) -> str:
     told, _ = await talking.communicate()
     lines = told.decode(errors="replace").splitlines()
     return next(line for line in lines if line.startswith("subject=")).rpartition(" ")[2]
+
+
+async def test_an_error_arrives_however_long_its_words_are(place: Place) -> None:
+    """gRPC lets headers of 8 KiB through, and turns what is longer into an error of its own."""
+    for id_ in ("a" * 300_000, "é" * 5_000):
+        call = place.runs.GetRun(pb.GetRunRequest(id=id_), metadata=by("acme"))
+        assert await code(call) is grpc.StatusCode.INVALID_ARGUMENT
+    call = place.runs.ListRuns(pb.ListRunsRequest(page_token="a" * 300_000), metadata=by("acme"))
+    assert await code(call) is grpc.StatusCode.INVALID_ARGUMENT
+    many = pb.ImportRunRequest(header=pb.ImportedRun(task_id="many"))
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await place.runs.ImportRun(iter([many]), metadata=by("acme"))
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "field-0 is" in str(caught.value.details())
+    assert max(len(repr(line)) for line in place.log) < 10_000

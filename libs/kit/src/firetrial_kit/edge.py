@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,19 +31,20 @@ ERROR_DOMAIN = "firetrial"
 DEFAULT_DEADLINE = 120.0
 _LONGEST = 3600.0
 """The same where the caller set one."""
+# Bytes. The message travels percent-encoded, at up to three times its size, and with the faults in base64.
+_MESSAGE, _FAULTS = 800, 2600
 _LATE = 5.0
 """Seconds that the audit of a call that came to nothing may take: its answer does not wait for longer."""
 
 
 def status_of(error: FiretrialError) -> status_pb2.Status:
-    """The error as google.rpc.Status: reason, bad fields and retry hint as the standard details."""
+    """The error as google.rpc.Status: reason, bad fields and retry hint as the standard details.
+
+    As much of it as arrives: it travels twice, in headers of which a client takes 8 KiB.
+    """
     details: list[Any] = [error_details_pb2.ErrorInfo(reason=error.reason.value, domain=ERROR_DOMAIN)]
     if error.faults:
-        violations = [
-            error_details_pb2.BadRequest.FieldViolation(field=fault.field, description=str(fault))
-            for fault in error.faults
-        ]
-        details.append(error_details_pb2.BadRequest(field_violations=violations))
+        details.append(error_details_pb2.BadRequest(field_violations=_violations(error.faults)))
     if error.retry_after is not None:
         delay = duration_pb2.Duration()
         delay.FromNanoseconds(int(error.retry_after * 1e9))
@@ -52,7 +53,26 @@ def status_of(error: FiretrialError) -> status_pb2.Status:
     for detail in details:
         packed.append(any_pb2.Any())
         packed[-1].Pack(detail)
-    return status_pb2.Status(code=code_pb2.Code.Value(error.code), message=error.message, details=packed)
+    code, told = code_pb2.Code.Value(error.code), _cut(error.message, _MESSAGE)
+    return status_pb2.Status(code=code, message=told, details=packed)
+
+
+def _violations(faults: Sequence[Fault]) -> Iterator[error_details_pb2.BadRequest.FieldViolation]:
+    room = _FAULTS
+    for at, fault in enumerate(faults):
+        field, told = _cut(fault.field, _FAULTS // 4), _cut(str(fault), _FAULTS // 2)
+        room -= len(field.encode()) + len(told.encode()) + 6
+        if room < 0:
+            field, told = "…", f"{len(faults) - at} more of {len(faults)} faults"
+        yield error_details_pb2.BadRequest.FieldViolation(field=field, description=told)
+        if room < 0:
+            return
+
+
+def _cut(text: str, size: int) -> str:
+    """`text`, where it has more than `size` bytes only its beginning; what cannot be written is replaced."""
+    data = text.encode("utf-8", "replace")
+    return data.decode() if len(data) <= size else data[:size].decode("utf-8", "ignore") + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +152,8 @@ class Edge(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]
                 await self._tell(call, code)
             except FiretrialError as refusal:
                 error = refusal
-                self.log.info("refused", reason=error.reason, error=error.message, who=_name(call))
+                said = _cut(refusal.message, _MESSAGE)
+                self.log.info("refused", reason=error.reason, error=said, who=_name(call))
             except TimeoutError:
                 error = FiretrialError(Reason.DEADLINE, f"{method} did not finish within its deadline")
             except (asyncio.CancelledError, GeneratorExit):

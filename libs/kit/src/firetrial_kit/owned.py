@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from firetrial.access.v1 import access_pb2
 from firetrial_kit import tenants
+from firetrial_kit.errors import Fault, check
+
+LONGEST = 512
+"""Characters of an id. Nothing has a longer one, and who keeps keys and tells errors need not bear it."""
 
 
 def take(request: Message) -> list[str]:
-    """Make each id in a request one of the caller's tenant; the ids as they are then."""
+    """Make each id in a request one of the caller's tenant; the ids as they are then.
+
+    Raises INVALID for what is too long to be one.
+    """
     found = []
     for message, field in _fields(request):
         value = getattr(message, field.name)
+        check("the request", _too_long(field, value if field.is_repeated else [value]))
         if field.is_repeated:
             ids = [tenants.asked(id_) for id_ in value]
             del value[:]
@@ -26,6 +34,11 @@ def take(request: Message) -> list[str]:
             found.append(tenants.asked(value))
             setattr(message, field.name, found[-1])
     return found
+
+
+def _too_long(field: FieldDescriptor, ids: Iterable[str]) -> Iterator[Fault]:
+    cure = f"must be an id, which has at most {LONGEST} characters"
+    return (Fault(field.name, id_, cure) for id_ in ids if len(id_) > LONGEST)
 
 
 def ids(answer: Message) -> list[str]:
