@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -194,3 +195,7 @@ def test_no_broker_is_one_clear_line_and_exit_1(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert b"no NATS server answers at nats://127.0.0.1:9" in ended.stderr
     assert b"Traceback" not in ended.stderr
+
+
+def test_a_crash_leaves_no_memory_on_a_disk(frame: Frame) -> None:
+    assert resource.prlimit(frame.process.pid, resource.RLIMIT_CORE) == (0, 0)

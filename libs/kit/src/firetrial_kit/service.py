@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -351,6 +352,7 @@ def _announce(settings: CommonSettings, rpc_port: int, metrics_port: int) -> Non
 def main(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None:
     """Run services as this process; exit 2 for bad settings, 1 for a server that is not there."""
     logs.configure(environ.get("FIRETRIAL_LOG_LEVEL") or "info")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # what a crash leaves on a disk would hold keys
     try:
         with suppress(KeyboardInterrupt):
             asyncio.run(serve(builds, environ))
