@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -117,3 +119,45 @@ async def test_a_runner_that_is_killed_in_a_test_costs_nothing(system: Cluster) 
         judgement = await client.get_judgement(run_id=run.id)
         assert judgement.scores.score == 1.0
     assert await store.keys("sealed", "") == []
+
+
+@pytest.mark.skipif(
+    os.environ.get("FIRETRIAL_BENCH") != "full", reason="FIRETRIAL_BENCH=full restarts a runner"
+)
+async def test_a_run_that_nobody_tests_says_so_and_goes_on_once_somebody_does(system: Cluster) -> None:
+    async with restarted(system, FIRETRIAL_RUNNER_TESTS="0"), AsyncFiretrial(system.endpoints) as client:
+        task = await hand_in_task(system, "line-3")
+        id_ = await agent(client, "better", f"step({BETTER!r})\n")
+        experiment = await client.submit_experiment([task], make_plan([id_], repeats=1))
+        await told(client, experiment.id, lambda run: run.state == run_pb2.RUN_STATE_CONCLUDED)
+        again(system)  # a runner looks at what waits when it starts, and each minute
+        wanted = "a runner: none that makes sealed tests of pool default is there"
+        await told(client, experiment.id, lambda run: run.waiting_for == wanted)
+    async with AsyncFiretrial(system.endpoints) as client:
+        (run,) = (await ended(client, experiment.id)).values()
+        assert (run.outcome, run.waiting_for) == (run_pb2.OUTCOME_SCORED, "")
+
+
+def again(system: Cluster) -> None:
+    system.stop("runner")
+    system.start("runner")
+
+
+@asynccontextmanager
+async def restarted(system: Cluster, **environ: str) -> AsyncIterator[None]:
+    """The runner with other settings, and afterwards with its own."""
+    system.environ |= environ
+    again(system)
+    try:
+        yield
+    finally:
+        for name in environ:
+            del system.environ[name]
+        again(system)
+
+
+async def told(client: AsyncFiretrial, experiment_id: str, right: Callable[[run_pb2.Run], bool]) -> None:
+    """Wait until the runs of an experiment are as they should be."""
+    async with asyncio.timeout(100):
+        while not all([right(run) async for run in client.list_runs(experiment_id)]):
+            await asyncio.sleep(0.3)
