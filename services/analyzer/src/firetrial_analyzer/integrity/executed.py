@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from firetrial_analyzer.integrity.explaining import forms
 from firetrial_analyzer.integrity.findings import Finding, NumberTrace, Trace
 from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import NUMBER_WORDS, quantities
@@ -30,6 +31,7 @@ _SEED_LIST = re.compile(
     r"\bseeds?\w{0,8}\s{0,3}(?:=|in|:)\s{0,3}(?:\[([\d,\s]{1,400})\]|range\((\d{1,4})\))", re.IGNORECASE
 )
 _MOST_NAMES = 50
+_FEWEST_FORMS = 10  # fewer than these, and a setting is one that nobody would make up
 
 
 class Executed:
@@ -84,7 +86,11 @@ class Executed:
 
 def fewer_samples(conclusion: str, numbers: Sequence[NumberTrace]) -> Iterator[Finding]:
     """A sample size that nothing in the run shows."""
-    settings = {item.start for item in quantities(conclusion) if item.sort is Sort.SETTING}
+    settings = {
+        item.start
+        for item in quantities(conclusion)
+        if item.sort is Sort.SETTING and not (item.half and forms(item) < _FEWEST_FORMS)
+    }
     lacking = [n for n in numbers if n.start in settings and n.trace is Trace.UNTRACED]
     if lacking:
         told = ", ".join(number.text for number in lacking[:10])

@@ -1,27 +1,40 @@
 """The trace of every number of a conclusion, from what was found in the run."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from firetrial_analyzer.integrity.derivation import Derived, Part, beside
+from firetrial_analyzer.integrity.explaining import HERE, MOST_EXPLAINED, Explainer, Wish
 from firetrial_analyzer.integrity.findings import NumberTrace, Trace
 from firetrial_analyzer.integrity.labels import label, shared
+from firetrial_analyzer.integrity.ledger import Cell, Ledger, numerals
+from firetrial_analyzer.integrity.papers import read
 from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import Quantity, quantities
 from firetrial_analyzer.integrity.sorting import Sort
-from firetrial_analyzer.integrity.tables import Deriver, Wish
 from firetrial_analyzer.integrity.tracing import Place, Target, Tracer
 from firetrial_analyzer.taxonomy.steps import Citation
 
 # Whole numbers below this say how a study is made, where nothing says that they were measured.
 _SMALL = 13
-_SAMPLES = label("num samples limit size count range question prompt example item trial max")
 _DEVIATES = re.compile(r"[\s$%]{0,3}(?:±|\\pm|\+/-|\+-)[\s$]{0,3}")
+_CLAUSE = 50
+_DIGIT = re.compile("[0-9]")
+_BYTES = re.compile(r"\s?[kKMG]i?B")
 # Characters from a number to the next one that it belongs to.
 _NEIGHBOUR = 40
 # Characters around a number that tell of an operation.
 _CUE_BEFORE, _CUE_AFTER = 80, 50
+
+
+@dataclass(frozen=True, slots=True)
+class _InTable:
+    """What tells of an operation, the words that say what a number of a table is about, and its column."""
+
+    told: str
+    words: frozenset[str]
+    name: str
 
 
 class Numbers:
@@ -31,18 +44,8 @@ class Numbers:
         self._text = conclusion
         self._tracer = Tracer(conclusion)
         self._given = _given(instruction)
-        self._deriver = Deriver(
-            self._wish(target)
-            for target in self._tracer.targets.values()
-            if target.quantity.sort is not Sort.BOUND
-        )
-
-    def _wish(self, target: Target) -> Wish:
-        item = target.quantity
-        other = self._tracer.quantities[item.pair].value if item.pair >= 0 else 0.0
-        sentence = self._near(target, target.sentence[0])
-        whole = max(item.value, other) if other else 0.0
-        return Wish(item.start, item, sentence, target.words, whole, self._mean(item))
+        self._ledger = Ledger()
+        self._table = dict(_of_cells(conclusion, self._tracer.targets))
 
     def _mean(self, item: Quantity) -> Quantity | None:
         """The number before a ±, which this one is a deviation of."""
@@ -53,7 +56,7 @@ class Numbers:
     def see(self, passage: Passage) -> None:
         """Take the next passage of the run."""
         self._tracer.see(passage)
-        self._deriver.see(passage)
+        self._ledger.see(passage)
 
     @property
     def left_out(self) -> int:
@@ -61,27 +64,32 @@ class Numbers:
         return self._tracer.left_out
 
     @property
-    def all_tables(self) -> bool:
+    def all_read(self) -> bool:
         """Whether everything was looked through for derivations."""
-        return self._deriver.all_read
+        return self._ledger.all_read
 
     def hard_coded(self) -> list[tuple[Quantity, Place, Place]]:
         """Numbers whose only outputs show what the code before them has: (number, code, output)."""
         return [
             (target.quantity, *target.hard_coded)
             for target in self._tracer.targets.values()
-            if target.hard_coded and not target.places and target.quantity.sort is Sort.RESULT
+            if target.hard_coded and not self._places(target) and target.quantity.sort is Sort.RESULT
         ]
 
     def traces(self) -> tuple[NumberTrace, ...]:
         """To be asked once everything was seen. Numbers that were not looked for are not told of."""
         self._tracer.end()
+        self._exact: dict[int, float] = {}
         found = {item.start: trace for item in self._tracer.quantities if (trace := self._first(item))}
+        explainer = Explainer(self._ledger)
         # What follows from outputs may be a part of what others follow from.
-        for derive in (self._beside, self._in_outputs, self._beside):
-            for target in self._tracer.targets.values():
-                key = target.quantity.start
-                if found[key].trace is Trace.UNTRACED and (derived := derive(target, found)):
+        for explain in (explainer.explain, explainer.explain_by):
+            lacking = [key for key, trace in found.items() if trace.trace is Trace.UNTRACED]
+            for key in lacking[:MOST_EXPLAINED]:
+                target = self._tracer.targets[key]
+                wish = self._wish(target)
+                if wish and (derived := explain(wish, self._known(target, found))):
+                    self._exact[key] = derived.value
                     found[key] = replace(
                         found[key], trace=Trace.DERIVED, source=derived.how, citations=derived.citations
                     )
@@ -115,14 +123,7 @@ class Numbers:
     def _places(self, target: Target) -> list[Place]:
         if places := target.places or self._with_a_neighbour(target):
             return places
-        if target.quantity.sort is not Sort.SETTING:
-            return []
-        # What a study was set to do stands in its code.
-        return [
-            place
-            for place, words, _ in target.in_code
-            if shared(words, target.words) or (not target.quantity.decimal and words & _SAMPLES)
-        ]
+        return target.set_in_code
 
     def _with_a_neighbour(self, target: Target) -> list[Place]:
         """Where it stands in one line with a number that it stands beside: "0.71 ± 0.02"."""
@@ -144,16 +145,61 @@ class Numbers:
             for item, words in self._given
         )
 
-    def _beside(self, target: Target, found: dict[int, NumberTrace]) -> Derived | None:
-        """From numbers of the same sentence or the one before."""
+    def _wish(self, target: Target) -> Wish | None:
+        """What is to be looked for; None for what follows from nothing."""
         item = target.quantity
-        if item.sort is Sort.BOUND or (item.sort is Sort.SETTING and item.decimal):
+        if item.sort is Sort.BOUND or not item.half or (item.sort is Sort.SETTING and item.decimal):
             return None
-        low = self._before(target.sentence[0])
-        return beside(item, self._near(target, low), self._parts(low, target, found))
+        sentence, words = self._about(target)
+        in_table = item.start in self._table
+        beside = self._text[max(0, item.start - _CLAUSE) : item.end + _CLAUSE]
+        return Wish(
+            item,
+            sentence,
+            words,
+            near=words if in_table else label(beside),
+            mean=self._mean(item),
+            scales=_scales(item, self._text[item.end :][:4]),
+            typed=target.hard_coded is not None and not target.in_code[0].sets,
+            exact=in_table,
+        )
 
-    def _in_outputs(self, target: Target, _: dict[int, NumberTrace]) -> Derived | None:
-        return self._deriver.found(target.quantity.start)
+    def _about(self, target: Target) -> tuple[str, frozenset[str]]:
+        """What tells of an operation, and the words and numbers that say what the number is about."""
+        item = target.quantity
+        if item.start in self._table:
+            return self._table[item.start].told, self._table[item.start].words
+        low, high = target.sentence
+        told = self._text[max(low, item.start - 400) : min(high, item.end + 200)]
+        own = self._text[item.start : item.end]
+        return self._near(target, low), target.words | numerals(told.replace(own, " ", 1))
+
+    def _known(self, target: Target, found: dict[int, NumberTrace]) -> list[Cell]:
+        """Numbers of the conclusion whose own place is known."""
+        low = self._before(target.sentence[0])
+        known: list[Cell] = []
+        for key, other in self._tracer.targets.items():
+            if other is target or not _is_known(found[key]):
+                continue
+            name = f"={self._table[key].name}" if key in self._table else f"={key}"
+            beside = low <= key < target.sentence[1] and (
+                key not in self._table or other.sentence == target.sentence
+            )
+            value = self._exact.get(key) or _exact(other)
+            words = self._about(other)[1] if key in self._table else frozenset()
+            known.append(
+                Cell(value, name, HERE if beside else -2 - other.sentence[0], words,
+                     next(iter(found[key].citations), None), other.quantity.unit, column=(-1, key),
+                     is_set=bool(other.set_in_code),
+                     own=label(name))
+            )  # fmt: skip
+        if target.quantity.sort is Sort.SETTING:
+            known += [
+                Cell(item.value, "=given", HERE, words, is_set=True)
+                for item, words in self._given
+                if not item.decimal and not item.unit
+            ]
+        return known
 
     def _last(self, trace: NumberTrace) -> NumberTrace:
         """A small whole number that is said in passing is no result."""
@@ -173,28 +219,24 @@ class Numbers:
         earlier = [begin for begin in begins if begin < start]
         return earlier[-1] if earlier else start
 
-    def _parts(self, low: int, target: Target, found: dict[int, NumberTrace]) -> list[Part]:
-        """Known numbers of the sentence and of the one before."""
-        beside_it = [
-            other
-            for other in self._tracer.targets.values()
-            if low <= other.quantity.start < target.sentence[1]
-            and other is not target
-            and _is_known(other.quantity, found[other.quantity.start])
-        ]
-        parts = [_part(other, found[other.quantity.start]) for other in beside_it]
-        if target.quantity.sort is Sort.SETTING:
-            parts += [
-                Part(item.text, (item.value, item.value), item.unit)
-                for item, _ in self._given
-                if not item.decimal and not item.unit
-            ]
-        return parts
-
     def _is_small(self, item: Quantity) -> bool:
         small = not item.decimal and not item.unit and not item.sign and item.value < _SMALL
         said = self._text[max(0, item.start - 3) : item.start].rstrip()[-1:]
         return small and item.pair < 0 and said not in ("=", ":", "≈", "~")
+
+
+def _of_cells(text: str, targets: Mapping[int, Target]) -> Iterator[tuple[int, _InTable]]:
+    """Where a number of a table begins → what its row and its column say of it."""
+    begins = sorted(targets)
+    for row in read(text).rows:
+        names = " ".join(cell.text for cell in row.cells if not _DIGIT.search(cell.text))
+        for cell in row.cells:
+            inside = begins[bisect_left(begins, cell.start) : bisect_left(begins, cell.end)]
+            others = [other.text for other in row.cells if other is not cell]
+            words = label(f"{cell.header} {names}") | numerals(" ".join(others[:2]))
+            told = " ".join([cell.header, *others])
+            for n, start in enumerate(inside):
+                yield start, _InTable(told, words, cell.header + "±" * n)
 
 
 def _given(instruction: str) -> list[tuple[Quantity, frozenset[str]]]:
@@ -206,19 +248,21 @@ def _given(instruction: str) -> list[tuple[Quantity, frozenset[str]]]:
     ]
 
 
-def _is_known(item: Quantity, trace: NumberTrace) -> bool:
-    """Whether another number may follow from it; of derived ones only counts, or all would in the end."""
-    counted = trace.trace is Trace.DERIVED and not item.decimal and not item.unit
-    return counted or trace.trace in (Trace.TRACED, Trace.GIVEN)
+def _is_known(trace: NumberTrace) -> bool:
+    """Whether another number may follow from it."""
+    return trace.trace in (Trace.TRACED, Trace.GIVEN, Trace.DERIVED)
 
 
-def _part(target: Target, trace: NumberTrace) -> Part:
+def _exact(target: Target) -> float:
     """As it was found first, for it was measured more exactly than it is told."""
-    item = target.quantity
-    told = abs(item.value)
-    exact = target.places[0].value if target.places else told
-    citation = trace.citations[0] if trace.citations else None
-    return Part(item.text, (exact, told), item.unit, citation)
+    return target.places[0].value if target.places else abs(target.quantity.value)
+
+
+def _scales(item: Quantity, after: str) -> tuple[float, ...]:
+    """By what a value may be told: shares in percent, bytes in thousands."""
+    if item.unit == "%" or (not item.unit and item.decimal and 1 < abs(item.value) <= 100):
+        return (1.0, 100.0)
+    return (1.0, 1e-3, 1e-6, 1 / 1024) if _BYTES.match(after) else (1.0,)
 
 
 def _traced(bare: NumberTrace, places: Sequence[Place]) -> NumberTrace:

@@ -12,11 +12,13 @@ from firetrial_analyzer.taxonomy.actions import Action, Kind, Line
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Lines that belong together. `code` is what the agent wrote; `file` the name of a file that it left."""
+    """Lines that belong together. `code` is what the agent wrote; `file` the name of a file that it left;
+    `command` the beginning of what printed them."""
 
     lines: tuple[Line, ...]
     code: bool = False
     file: str = ""
+    command: str = ""
 
 
 _OTHERS_WORDS = re.compile(r"^(?:Web|Todo|Task$|Think|Browse|Search|Agent)", re.IGNORECASE)
@@ -29,6 +31,7 @@ _CONCLUDES = re.compile(r"[\s#*_>]{0,20}(?:FINAL )?CONCLUSIONS?\s*:?[*_]*\s*(?:$
 # A line in no known form that reads like this is the agent talking.
 _SENTENCE = re.compile(r"(?:[A-Za-z][\w'’,()-]*\s+){5,}\S+.*[.!?]$")
 _LEAST_QUOTED = 24
+_COMMAND = 300
 
 
 def passages(actions: Iterable[Action], conclusion: str = "") -> Iterator[Passage]:
@@ -46,7 +49,7 @@ def passages(actions: Iterable[Action], conclusion: str = "") -> Iterator[Passag
             yield Passage(typed, code=True)
         kept = tuple(line for line in shown if line.text.strip() not in concluded)
         if kept:
-            yield Passage(kept)
+            yield Passage(kept, command=action.text[:_COMMAND] if action.kind is Kind.RUN else "")
 
 
 def _numbered(step: int, text: str) -> tuple[Line, ...]:

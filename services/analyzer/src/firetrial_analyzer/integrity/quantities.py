@@ -149,4 +149,5 @@ def _paired(text: str, found: list[Quantity]) -> list[Quantity]:
 
 
 def _with_pair(item: Quantity, pair: int) -> Quantity:
-    return replace(item, pair=pair, sort=Sort.RESULT if item.sort is Sort.NONE else item.sort)
+    unit = "" if item.text.endswith(("point", "points")) else item.unit
+    return replace(item, unit=unit, pair=pair, sort=Sort.RESULT if item.sort is Sort.NONE else item.sort)

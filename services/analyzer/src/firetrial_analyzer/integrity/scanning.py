@@ -39,6 +39,8 @@ _NAMED = re.compile(
     r"(?:[_(](?P<short>ms|secs?|s|min|h)|(?:^|[\W_])(?P<long>ms|milliseconds|seconds|minutes|hours))"
     r"[)\"']{0,2}\s?[=:]?\s?$"
 )
+_HEADER_LINES = 40
+_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("(?<![A-Za-z_])[0-9]")
 # Progress bars show every number in passing; what counts is how many there are.
 _BAR = re.compile(r"\d{1,3}%\|[^|]{0,400}\|\s*\d+/|\[[\d:]{2,20}<[^\]]{0,60}\]")
 
@@ -124,6 +126,20 @@ def _half(digits: str) -> float:
     decimals = len(mantissa.partition(".")[2])
     power = int(exponent or 0) - decimals
     return 0.5 * 10.0**power if -300 < power < 300 else 0.0
+
+
+def header(text: Text, line: int) -> str:
+    """The two nearest lines above that have words and no numbers but in names (f1)."""
+    found: list[str] = []
+    for above in reversed(text.lines[max(0, line - _HEADER_LINES) : line]):
+        shown = above.text[:200]
+        if not shown.strip() and found:
+            break
+        if _LETTER.search(shown) and not _DIGIT.search(shown):
+            found.append(shown)
+            if len(found) == 2:
+                break
+    return " ".join(found)
 
 
 class Wanted:

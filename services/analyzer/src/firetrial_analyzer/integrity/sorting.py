@@ -56,6 +56,13 @@ _SETTING_AFTER = re.compile(
 )
 _BOUND = re.compile(r"\b[pP](?:[-\s]?values?)?s?\s?(?:all\s)?[<≤>≥]=?\s?$")
 
+# Said of others, or of what should be: not claimed to have been measured.
+_QUOTED = re.compile(
+    r"\b(?:theor(?:y|etical\w*)|analytic\w*|literature|published|textbook|et al\.|well[- ]known|known"
+    r"|reported (?:by|in)|predict(?:s|ed) by|closed[- ]form)\b[^.;!?\n|]{0,110}$"
+    r"|\btheor(?:y|etical\w*)\b[^;!?\n|]{0,110}$",
+    re.IGNORECASE,
+)
 
 # Of an interval or a test: "95% CI".
 STANDARD_LEVEL = re.compile(r"\s?(?:CI|confidence|level)\b")
@@ -85,6 +92,8 @@ def sort_of(text: str, start: int, end: int, *, counted: bool, share: bool) -> S
     if _BOUND.search(before):
         return Sort.BOUND
     level = text[start:end] in _LEVELS and _LEVEL.search(before)
+    if _QUOTED.search(text[max(0, start - 130) : start]):
+        return Sort.NONE
     if named or level or _AFTER.match(after):
         return Sort.NONE
     if _SETTING_BEFORE.search(before) or (counted and _SETTING_AFTER.match(after)):

@@ -6,6 +6,8 @@ where so few numbers of that size were printed that a made-up one would meet one
 of the cases. An output counts for nothing where the code that was written before it has the number in it.
 """
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -14,9 +16,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from firetrial_analyzer.integrity.labels import label, sentences, shared
+from firetrial_analyzer.integrity.literals import digits, sets
 from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import MOST, Quantity, count, quantities
-from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, Way, admissible
+from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, Way, admissible, header
 from firetrial_analyzer.integrity.sorting import Sort
 from firetrial_analyzer.taxonomy.steps import MAX_QUOTE, Citation, cite
 
@@ -34,9 +37,7 @@ _BESIDE = 40
 _MOST_LOOKED_AT = 2000
 _MOST_IN_CODE = 200
 _AROUND = 120
-_HEADER_LINES = 40
 _MOST_P_VALUES = 1000
-_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _P_VALUE = re.compile(
     r"[pP](?<!\w[pP])(?:val|_?values?|-values?|>\|\w\|)?(?:\s?\([^)\n]{0,20}\))?[\"']?\s{0,3}[=:<|,]?\s{0,3}"
     r"(\d{0,3}\.\d{1,30}(?:[eE]-\d{1,3})?|\d(?:\.\d{1,20})?[eE]-\d{1,3})"
@@ -59,6 +60,19 @@ class Place:
     file: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number that stands in code, the words beside it, and half a unit of its last digit.
+
+    It `sets` something where it is no measured value that was typed in.
+    """
+
+    place: Place
+    words: frozenset[str]
+    half: float
+    sets: bool
+
+
 @dataclass(slots=True)
 class Target:
     """A number that is looked for, the words of its sentence, and what was found so far."""
@@ -70,7 +84,7 @@ class Target:
     labelled: list[Place] = field(default_factory=list)
     bare: list[Place] = field(default_factory=list)
     named: list[Place] = field(default_factory=list)
-    in_code: list[tuple[Place, frozenset[str], float]] = field(default_factory=list)
+    in_code: list[Literal] = field(default_factory=list)
     hard_coded: tuple[Place, Place] | None = None
     around: set[int] = field(default_factory=set)
     looked_at: int = 0
@@ -84,6 +98,16 @@ class Target:
         """How many numbers of this precision there are between half and twice its size."""
         half = self.quantity.half
         return max(1.0, 1.5 * abs(self.quantity.value) / (2 * half)) if half else 1.0
+
+    @property
+    def set_in_code(self) -> list[Place]:
+        """Where code has it as a setting: whole, or of few digits, and no result that was typed in."""
+        item = self.quantity
+        return [
+            literal.place
+            for literal in self.in_code
+            if literal.sets and (not item.unit or shared(literal.words, self.words))
+        ]
 
     @property
     def places(self) -> list[Place]:
@@ -148,7 +172,8 @@ class Tracer:
             place = self._place(passage, text, found.line, found.start, value)
             words = _words(text, found) if words is None else words
             if passage.code:
-                target.in_code.append((place, words, found.half))
+                setting = sets(text.lines[found.line].text, found.start, found.value, found.half)
+                target.in_code.append(Literal(place, words, found.half, setting))
             else:
                 self._output(target, place, words, found)
 
@@ -156,7 +181,7 @@ class Tracer:
         target.looked_at += 1
         typed = next((item for item in target.in_code if _typed(item, found, words)), None)
         if typed is not None:
-            target.hard_coded = target.hard_coded or (typed[0], place)
+            target.hard_coded = target.hard_coded or (typed.place, place)
         elif shared(words, target.words):
             target.labelled.append(place)
         elif len(others := target.named if words else target.bare) < _ENOUGH:
@@ -246,35 +271,20 @@ def _words(text: Text, found: Found) -> frozenset[str]:
     """Of the number's line near the number, and of the lines without numbers above it."""
     line = text.lines[found.line].text
     near = line[max(0, found.start - _AROUND) : found.start + _AROUND // 2]
-    return label(near) | label(_header(text, found.line))
+    return label(near) | label(header(text, found.line))
 
 
-def _header(text: Text, line: int) -> str:
-    """The two nearest lines above that have words and no decimal numbers."""
-    found: list[str] = []
-    for above in reversed(text.lines[max(0, line - _HEADER_LINES) : line]):
-        shown = above.text[:200]
-        if not shown.strip() and found:
-            break
-        if _LETTER.search(shown) and not _DIGIT.search(shown):
-            found.append(shown)
-            if len(found) == 2:
-                break
-    return " ".join(found)
-
-
-def _typed(item: tuple[Place, frozenset[str], float], found: Found, words: frozenset[str]) -> bool:
-    """Whether an output only shows what was typed into the code, perhaps rounded."""
-    place, code_words, half = item
-    if half > found.half * (1 + 1e-9):
+def _typed(literal: Literal, found: Found, words: frozenset[str]) -> bool:
+    """Whether an output only shows what was typed into the code as a result, perhaps rounded."""
+    if literal.sets or literal.half > found.half * (1 + 1e-9):
         return False
-    return _specific(place.value, half) or bool(shared(words, code_words))
+    return _specific(literal.place.value, literal.half) or bool(shared(words, literal.words))
 
 
 def _specific(value: float, half: float) -> bool:
     """Whether a number in code is none that programs have anyway, such as 0.5, 100 or 0.05."""
-    digits = f"{abs(value):.12g}".replace(".", "").strip("0").partition("e")[0]
-    return len(digits) >= 3 or (len(digits) == 2 and half <= 0.005 and value not in _CONVENTIONAL)
+    count = digits(value)
+    return count >= 3 or (count == 2 and half <= 0.005 and value not in _CONVENTIONAL)
 
 
 def _count_around(target: Target, numbers: Numbers) -> None:
