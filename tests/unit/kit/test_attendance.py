@@ -43,3 +43,12 @@ async def test_leave_is_taken() -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert await attendants(state).find("me") is None
+
+
+def test_who_tells_what_it_takes_is_believed_and_who_does_not_may_take_anything() -> None:
+    now = ManualClock().now()
+    older = Attendant("me", "host", "0.1.0", "default", 2, now, now)
+    assert older.would_take("test")
+    assert replace(older, takes=("run", "test")).would_take("test")
+    assert not replace(older, takes=("run",)).would_take("test")
+    assert not replace(older, draining=True).would_take("test")
