@@ -352,6 +352,30 @@ async def test_a_day_has_so_many_runs_and_no_more(place: Place, both: dict[str, 
     assert any(line.startswith(f"firetrial_quota_refusals_total{{{labels}}}") for line in shown)
 
 
+async def test_of_fifty_at_once_as_many_runs_are_taken_as_fit_into_the_day(
+    place: Place, both: dict[str, Made]
+) -> None:
+    """49 runs each, where 48 are left, and then 30 each: of those one fits."""
+    async with place.client("acme") as client:
+
+        async def submitted(number: int, repeats: int) -> str:
+            plan = make_plan(both["acme"].ids["agent"], repeats=repeats, judge="offline", pool="nobodys")
+            try:
+                found = await client.submit_experiment(
+                    both["acme"].ids["task"], plan, request_id=f"at-once-{repeats}-{number}"
+                )
+            except FiretrialError as error:
+                return "" if error.reason == Reason.PRECONDITION else error.message
+            return found.id
+
+        for repeats, fit in ((49, 0), (30, 1)):
+            found = await asyncio.gather(*(submitted(number, repeats) for number in range(50)))
+            taken = [id_ for id_ in found if id_]
+            assert len(taken) == fit
+            for id_ in taken:
+                await client.cancel_experiment(id_)
+
+
 def metrics(address: str) -> list[str]:
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
         return str(answer.read(), "utf-8").splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -430,3 +431,19 @@ async def test_an_error_arrives_however_long_its_words_are(place: Place) -> None
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert "field-0 is" in str(caught.value.details())
     assert max(len(repr(line)) for line in place.log) < 10_000
+
+
+@pytest.mark.needs("openssl")
+@pytest.mark.skipif(os.environ.get("FIRETRIAL_BENCH") != "full", reason="ten seconds: FIRETRIAL_BENCH=full")
+async def test_who_connects_and_says_nothing_is_hung_up_on(tmp_path: Path) -> None:
+    own = pki.signed(tmp_path, "server", pki.authority(tmp_path))
+    metrics, log = KitMetrics(CollectorRegistry()), structlog.get_logger()
+    server = rpc.Server("127.0.0.1:0", metrics=metrics, log=log, tls=rpc.Tls(own.cert, own.key, None))
+    port = await server.start()
+    for first in (b"", b"\x16\x03\x01"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(first)
+        async with asyncio.timeout(60):
+            assert await reader.read() == b""
+        writer.close()
+    await server.stop(0)

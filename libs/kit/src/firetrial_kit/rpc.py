@@ -31,6 +31,8 @@ PIECE = 1024 * 1024
 # under way on it is seen through.
 _AGE_MS = 3_600_000
 _IDLE_MS = 600_000
+# One who connects and says nothing holds a file of the process for so long; gRPC's own is two minutes.
+_HANDSHAKE_MS = 10_000
 _IDENTITY = "firetrial.access.v1.IdentityService"
 
 
@@ -113,6 +115,7 @@ class Server:
                 ("grpc.so_reuseport", 0),
                 ("grpc.keepalive_time_ms", 30_000),
                 ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+                ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
                 ("grpc.max_connection_idle_ms", _IDLE_MS),
                 ("grpc.max_connection_age_ms", _AGE_MS),
             ],
