@@ -1,7 +1,7 @@
 """The contract of sandboxes, kept by jobs of a real Slurm: `make test-slurm`.
 
-There is no test of its own here: it takes over all of tests/contract/test_sandbox.py and test_sandbox_gateway.py,
-and gives them another rig.
+There is no test of its own here: all of tests/contract/test_sandbox.py and test_sandbox_gateway.py are taken
+over, with another rig.
 """
 
 from __future__ import annotations
@@ -32,12 +32,7 @@ workspace = test_sandbox.workspace
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm.Slurm]:
     folder = tmp_path_factory.mktemp("contract")
-    with (
-        slurm.slurm(folder, cpus=16, memory_mb=32768, kill_wait=2) as found,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        for name, value in found.environ.items():
-            patch.setenv(name, value)
+    with slurm.leading(folder, cpus=16, memory_mb=32768, kill_wait=2) as found:
         yield found
 
 

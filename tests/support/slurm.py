@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support import servers
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
@@ -134,6 +136,25 @@ def slurm(
         servers.wait_for(lambda: _idle(found), "Slurm's node", 60)
         stack.callback(_cancel_all, found)
         yield found
+
+
+@contextmanager
+def leading(folder: Path, **how: int) -> Iterator[Slurm]:
+    """The same; its commands lead this process, too."""
+    with slurm(folder, **how) as found, pytest.MonkeyPatch.context() as patch:
+        for name, value in found.environ.items():
+            patch.setenv(name, value)
+        yield found
+
+
+def outward() -> str:
+    """Of this machine, as another one would name it: so that it is called over TLS; else the loopback's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+        except OSError:
+            return ""
+        return str(probe.getsockname()[0])
 
 
 def _configure(folder: Path, sockets: Path, *, cpus: int, memory_mb: int, gpus: int, **seconds: int) -> None:
