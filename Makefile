@@ -138,7 +138,7 @@ test-images: .venv/.dev  ## build the services' images on a base of Debian's, st
 
 test-slurm: .venv/.dev  ## pilots and jobs of single runs on a real Slurm of one node, which the tests start (root, slurm-wlm, munge)
 	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=munged,slurmctld,slurmd,sbatch,openssl $(BIN)/pytest tests/integration/test_slurm_pilots.py \
-	  tests/integration/test_slurm_jobs.py tests/integration/test_slurm_contract.py -s
+	  tests/integration/test_slurm_jobs.py tests/integration/test_slurm_runs.py tests/integration/test_slurm_contract.py -s
 	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=bwrap $(BIN)/pytest tests/integration/test_escapes.py tests/integration/test_sandbox_isolation.py -k job
 
 test-compose: .venv/.dev  ## the same, and then all of deploy/compose on them, through an experiment (as test-docker; 10 min)
