@@ -226,7 +226,9 @@ def test_each_alert_is_shown_to_fire_and_not_to_fire(alert: str) -> None:
 @EACH_ALERT
 def test_each_severity_of_an_alert_is_shown(alert: str) -> None:
     has = {rule["labels"]["severity"] for rule in rules() if rule.get("alert") == alert}
-    cases = [case for test in scenarios() for case in test.get("alert_rule_test", ()) if case["alertname"] == alert]
+    cases = [
+        case for test in scenarios() for case in test.get("alert_rule_test", ()) if case["alertname"] == alert
+    ]
     assert {told["exp_labels"]["severity"] for case in cases for told in case["exp_alerts"]} == has
 
 
@@ -238,7 +240,9 @@ def test_each_alert_stands_behind_a_panel(alert: str) -> None:
 
 def test_there_is_no_page_test_or_link_without_an_alert() -> None:
     assert {path.stem for path in RUNBOOK.glob("*.md")} == {*ALERTS, "README"}
-    assert {case["alertname"] for test in scenarios() for case in test.get("alert_rule_test", ())} == set(ALERTS)
+    assert {case["alertname"] for test in scenarios() for case in test.get("alert_rule_test", ())} == set(
+        ALERTS
+    )
     told = (ROOT / "deploy" / "alertmanager" / "alertmanager.yml").read_text()
     matched = re.findall(r'alertname =~? "?([A-Za-z|]+)', told)
     assert {name for names in matched for name in names.split("|")} <= set(ALERTS)
@@ -280,16 +284,28 @@ def commands() -> Iterator[tuple[str, str]]:
             yield from ((path.stem, line) for line in block.splitlines())
 
 
+# What stands for something on a page, and something that it may be.
+WORDS = {
+    "EXPERIMENT": "e-1", "RUN": "r-1", "LETTER": "7", "RUNNER": "r", "POOL": "p", "NAME": "n", "MODEL": "m",
+    "LABELS": __file__,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("page", "line"), list(commands()))
-def test_each_command_of_the_runbook_exists(page: str, line: str) -> None:
+def test_each_command_of_the_runbook_is_whole(page: str, line: str) -> None:
+    """It is there, and takes what the page gives it."""
     program, *words = line.split()
     assert program == "firetrial"
+    words = [WORDS.get(word, word) for word in words]
     command: click.Command = cli
     context = click.Context(cli)
-    for word in words:
-        if not isinstance(command, click.Group):
-            break
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        word, *words = words
         found = command.get_command(context, word)
         assert found is not None, f"{page}: firetrial has no {word}"
-        with found.make_context(word, ["--help"], resilient_parsing=True) as context:
-            command = context.command
+        with found.make_context(
+            word, ["--help"], resilient_parsing=True
+        ) as loaded:  # where it is found by name alone
+            command = loaded.command
+    with command.make_context(command.name, words, parent=context) as context:
+        assert not isinstance(command, click.Group) or command.invoke_without_command, f"{page}: {line}"

@@ -27,8 +27,10 @@ from firetrial_kit.pages import PageServer
 
 READS, WRITES, DELETES = ("get", "stream", "stat", "keys"), ("put", "put_file"), ("delete",)
 """The operations on objects, by the right that they need."""
-_SECONDS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300, 1800, 7200, 28800)
-_STORE_SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60)
+_RPC_SECONDS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 3600)
+# Of a runner's messages, one is a run.
+_MESSAGE_SECONDS = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300, 1800, 7200, 28800, 86400, 604800)
+_STORE_SECONDS = (0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
 
 
 class KitMetrics:
@@ -40,7 +42,7 @@ class KitMetrics:
             "firetrial_rpc_seconds",
             "Duration of RPCs.",
             ["method", "code"],
-            buckets=_SECONDS,
+            buckets=_RPC_SECONDS,
             registry=registry,
         )
         self.settled = Counter(
@@ -56,7 +58,7 @@ class KitMetrics:
             registry=registry,
         )
         self.handling = Histogram(
-            "firetrial_message_seconds", "Time to handle a message.", ["consumer"], buckets=_SECONDS,
+            "firetrial_message_seconds", "Time to handle a message.", ["consumer"], buckets=_MESSAGE_SECONDS,
             registry=registry,
         )  # fmt: skip
         self.in_hand = Gauge(

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from firetrial_kit.asking import Call, Price
 from firetrial_kit.labels import Bounded
 
-_SECONDS = (0.05, 0.2, 1, 2.5, 5, 10, 20, 60, 120, 300)
+_SECONDS = (0.05, 0.2, 1, 2.5, 5, 10, 20, 60, 120, 300, 600)
 _KINDS = ("prompt", "completion", "cached")
 
 

@@ -34,7 +34,7 @@ class AnalyzerMetrics:
         self.rendering = Histogram(
             "firetrial_report_seconds",
             "Time to build and render a report.",
-            buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60),
+            buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 300),
             registry=registry,
         )
 

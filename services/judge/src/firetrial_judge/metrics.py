@@ -10,7 +10,7 @@ from firetrial_judge.judgement import Judgement
 from firetrial_judge.panel import Opinion
 from firetrial_judge.verdict import Verdict
 
-_SECONDS = (0.05, 0.2, 1, 5, 20, 60, 300, 1800)
+_SECONDS = (0.05, 0.2, 1, 5, 20, 60, 300, 1800, 7200)
 
 
 class JudgeMetrics:

@@ -187,7 +187,7 @@ class Tasks:
         ref = await (self.archive.put_blocked(task) if blocked else self.archive.put_task(task))
         record = TaskRecord(task.id, ref, self._clock.now(), state, check, (), model, spent)
         if await self.records.create(task.id, record):
-            self._metrics.tasks.labels(task.origin).inc()
+            self._metrics.stored(task.origin)
             return record
         return await self.records.get(task.id)
 

@@ -20,11 +20,12 @@ from firetrial_runner.run import Run, RunUsage
 from firetrial_runner.sandbox.port import Termination
 from firetrial_runner.trajectory import Step
 
-_CALL_SECONDS = (0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-_SECONDS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 24 * 3600)
-_STORE_SECONDS = (0.05, 0.25, 1, 2.5, 10, 30, 120, 600)
-_START_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60)
-_KIND_SECONDS = (0.5, 2, 5, 15, 60, 300, 900, 3600, 4 * 3600)
+_CALL_SECONDS = (0.05, 0.25, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
+_HOUR, _DAY = 3600, 24 * 3600
+_SECONDS = (1, 5, 15, 60, 300, 900, 1800, _HOUR, 2 * _HOUR, 4 * _HOUR, 8 * _HOUR, _DAY, 2 * _DAY, 7 * _DAY)
+_STORE_SECONDS = (0.05, 0.25, 1, 2.5, 10, 30, 120, 600, _HOUR)
+_START_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 900, _HOUR)
+_KIND_SECONDS = (0.5, 2, 5, 15, 60, 300, 900, _HOUR, 4 * _HOUR, _DAY)
 _SHARES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 1)
 _GPU_BYTES = tuple(size * GIB for size in (1, 4, 8, 16, 24, 40, 80, 160, 320, 640))
 

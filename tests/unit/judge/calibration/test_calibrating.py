@@ -123,6 +123,7 @@ async def test_another_model_or_prompt_drifts(here: Here) -> None:
     second = await here.calibrate()
     assert second.id != first.id
     assert "prompts 1 → 2" in here.told()[-1].drift
+    assert here.drift() == 0, "to calibrate it is what the alert asks for"
     assert await here.work.standing(here.judge.config) == (second.id, "")
     assert here.drift() == 0
 

@@ -17,6 +17,10 @@ from firetrial_client.errors import EXIT_INTERRUPTED, Reason, exit_code
 _COMMANDS = {
     "agents": ("firetrial_client.cli.agents:agents", "Agents that were registered."),
     "attributions": ("firetrial_client.cli.attributions:attributions", "Why runs missed findings."),
+    "calibrate": (
+        "firetrial_client.cli.judging:calibrate",
+        "Measure the judge that serves against people's labels.",
+    ),
     "cancel": ("firetrial_client.cli.watch:cancel", "Cancel an experiment, a run or a paper."),
     "completion": ("firetrial_client.cli.completion:completion", "Print the completion script of a shell."),
     "contamination": ("firetrial_client.cli.insight:contamination", "Whether scores look remembered."),

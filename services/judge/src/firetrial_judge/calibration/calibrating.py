@@ -22,6 +22,7 @@ from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.ids import digest
+from firetrial_kit.labels import Bounded
 from firetrial_kit.objects import ObjectRef, Objects
 from firetrial_kit.records import Records
 
@@ -33,7 +34,8 @@ class CalibrationMetrics:
     """Registered once per process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.accuracy = Gauge(
+        self._models = Bounded()
+        self._accuracy = Gauge(
             "firetrial_judge_calibration_accuracy",
             "Entailed against the rest, measured against people, of the newest calibration.",
             ["backend", "model"],
@@ -45,6 +47,12 @@ class CalibrationMetrics:
             ["backend"],
             registry=registry,
         )
+
+    def calibrated(self, backend: str, model: str, accuracy: float) -> None:
+        """From now on this is the judge that was calibrated last."""
+        (model,) = self._models.of(model)
+        self._accuracy.labels(backend, model).set(accuracy)
+        self.drift.labels(backend).set(0)
 
 
 class Calibrating:
@@ -126,8 +134,7 @@ class Calibrating:
     async def _announce(self, record: CalibrationRecord, config: JudgeConfig) -> None:
         before = latest(await self._all(), record.backend, but=record.id)
         told = [text for text in (drifted(before, config), moved(before, record)) if text]
-        self._metrics.accuracy.labels(record.backend, record.model).set(record.accuracy or 0.0)
-        self._metrics.drift.labels(record.backend).set(bool(told))
+        self._metrics.calibrated(record.backend, record.model, record.accuracy or 0.0)
         payload = events_pb2.JudgeCalibrated(
             calibration_id=record.id, config_hash=record.config_hash, drift="; ".join(told)
         )
