@@ -35,8 +35,8 @@ async def complete(to: Installation) -> list[str]:
     """Every slot of every experiment has its run again; what was under way is told."""
     books, said = Books(to.state), []
     for id_ in await books.experiments.ids():
-        experiment = await books.experiments.get(id_)
-        if experiment.failure:
+        experiment = await books.experiments.find(id_)
+        if experiment is None or experiment.failure:
             continue
         made = [record for first in _first(experiment) if (record := await _latest(to, experiment, first))]
         for record in made:

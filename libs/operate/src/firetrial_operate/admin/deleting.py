@@ -3,6 +3,9 @@
 Objects go before records: as long as the runner's record of the experiment stands, what is its own can be
 listed anew, so that a deletion that was cut off is finished by the next one. What is about to go is noted
 before the first object goes, and the proof is made of all notes.
+
+A record goes by a mark in its place, which stays. A bucket forgets older values of a key without writing that
+down: were the last one purged, a broker that is killed soon afterwards would come back with the one before.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +23,6 @@ from firetrial_kit.events import EVENTS, token
 from firetrial_kit.ids import digest
 from firetrial_kit.jetstream import reach
 from firetrial_kit.keeping import Belongings, Installation, Steward
-from firetrial_kit.kv import encode
 from firetrial_kit.objects import Objects
 from firetrial_operate.access import Access
 from firetrial_operate.admin.dead import told
@@ -29,6 +31,7 @@ from firetrial_operate.admin.stored import messages, subjects
 
 _FOLDER = "deletions"
 _JSON = "application/json"
+_AUDIT = ("facts call_audited, the stream FT_AUDIT", "who called what is kept for as long as it was set")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,12 @@ class Plan:
     others: tuple[tuple[str, str], ...] = ()
     ended: datetime | None = None
 
+    @property
+    def what(self) -> list[str]:
+        """All that goes, by its names."""
+        records = [f"{name}: {key}" for name, keys in self.records.items() for key in keys]
+        return [*self.objects, *records, *self.subjects, *(f"dead letter {place}" for place in self.letters)]
+
 
 class Deleting:
     """Deletes experiments of an installation."""
@@ -71,7 +80,7 @@ class Deleting:
     async def experiments(self) -> list[str]:
         """All that the runner has a record of."""
         keys = await self._to["runner"].state.keys("experiment")
-        return [key.partition(".")[2] for key in keys]
+        return [key.partition(".")[2] for key in await self._there("runner", keys)]
 
     async def plan(
         self, experiment: str, *, despite_release: bool = False, before: datetime | None = None
@@ -82,13 +91,10 @@ class Deleting:
         """
         found = await self._belongings(experiment)
         own = {name: tuple(await self._there(name, one.records)) for name, one in found.items()}
-        nothing = not any(own.values()) and not any(one.objects for one in found.values())
-        if nothing and await self._noted(experiment):
-            return Plan(experiment)  # all that was left to do is the proof
-        if nothing:
-            fault = Fault("experiment", experiment, "must be one that exists")
-            raise FiretrialError(Reason.NOT_FOUND, f"there is no experiment {experiment!r}", faults=[fault])
-        _check(found.values(), despite_release=despite_release)
+        if not any(own.values()) and not any(one.objects for one in found.values()):
+            return await self._left(await self._noted(experiment))
+        if not await self._begun(experiment):
+            _check(found.values(), despite_release=despite_release)
         ended = max((one.ended for one in found.values() if one.ended), default=None)
         if before is not None and (ended is None or ended >= before):
             return Plan(experiment, ended=ended)
@@ -111,16 +117,8 @@ class Deleting:
 
     async def delete(self, plan: Plan) -> dict[str, Any]:
         """Take away all of a plan, and prove it. Raises INTERNAL where something is still there."""
-        gone = [await self._measured(uri) for uri in plan.objects]
-        note = {
-            "experiment": plan.experiment,
-            "noted_at": datetime.now(UTC).isoformat(),
-            "objects": [asdict(one) for one in gone if one],
-            "records": {name: list(keys) for name, keys in plan.records.items()},
-            "facts": dict(plan.subjects),
-            "dead_letters": list(plan.letters),
-        }
-        await self._put(f"{_FOLDER}/{plan.experiment}/notes/{digest(note, length=16)}.json", note)
+        if plan.what:
+            await self._note(plan)
         for subject in plan.subjects:
             await self._purge(EVENTS, subject)
         for place in plan.letters:
@@ -130,64 +128,90 @@ class Deleting:
         # The experiment's own record goes last: by it the others are found again.
         for name in sorted(plan.records, key=lambda name: name == "runner"):
             for key in plan.records[name]:
-                await self._purge(f"KV_ft_{name}", f"$KV.ft_{name}.{encode(key)}")
-        return await self._prove(plan)
+                await self._to[name].state.delete(key)
+        return await self._prove(plan.experiment)
 
-    async def _prove(self, plan: Plan) -> dict[str, Any]:
-        """List everything again, and store what was found to be gone."""
-        left = await self._left(plan)
-        proof = {
+    async def _note(self, plan: Plan) -> None:
+        gone = [await self._measured(uri) for uri in plan.objects]
+        note = {
             "experiment": plan.experiment,
+            "noted_at": datetime.now(UTC).isoformat(),
+            "runs": list(plan.runs),
+            "objects": [asdict(one) for one in gone if one],
+            "records": {name: list(keys) for name, keys in plan.records.items()},
+            "facts": dict(plan.subjects),
+            "dead_letters": list(plan.letters),
+            "remains": [list(one) for one in plan.others],
+        }
+        await self._put(f"{_FOLDER}/{plan.experiment}/notes/{digest(note, length=16)}.json", note)
+
+    async def _prove(self, experiment: str) -> dict[str, Any]:
+        """List everything again that was noted, and store what was found to be gone."""
+        noted = await self._noted(experiment)
+        left = await self._left(noted)
+        proof = {
+            "experiment": experiment,
             "proved_at": datetime.now(UTC).isoformat(),
-            "removed": await self._notes(plan.experiment),
-            "remains": [{"what": what, "why": why} for what, why in plan.others],
-            "listed_again": {"found": left},
+            "removed": _removed(noted, await self._notes(experiment)),
+            "remains": [{"what": what, "why": why} for what, why in (*noted.others, _AUDIT)],
+            "listed_again": {"found": left.what},
         }
         proof["sha256"] = digest(proof)
-        await self._put(f"{_FOLDER}/{plan.experiment}/proof.json", proof)
-        if left:
+        await self._put(f"{_FOLDER}/{experiment}/proof.json", proof)
+        if left.what:
             raise FiretrialError(
-                Reason.INTERNAL, f"{plan.experiment} is not gone, delete it again: {', '.join(left[:5])}"
+                Reason.INTERNAL, f"{experiment} is not gone, delete it again: {', '.join(left.what[:5])}"
             )
         return proof
 
-    async def _left(self, plan: Plan) -> list[str]:
+    async def _left(self, plan: Plan) -> Plan:
         """What of a plan is still there, and what came since it was made."""
-        objects = self._access.objects
-        left = sorted(
-            await self._stored(plan.objects)
-            | {
-                f"{bucket}/{key}"
-                for bucket, under in _folders(plan)
-                for key in await objects.keys(bucket, under)
-            }
-        )
-        for name, keys in plan.records.items():
-            left += [f"{name}: {key}" for key in await self._there(name, keys)]
-        return [*left, *await self._subjects({token(id_) for id_ in (plan.experiment, *plan.runs)})]
-
-    async def _notes(self, experiment: str) -> dict[str, Any]:
-        """All that went, over every attempt."""
-        objects: dict[str, Any] = {}
-        records: set[tuple[str, str]] = set()
-        facts: dict[str, int] = {}
-        letters: set[int] = set()
-        for key in await self._noted(experiment):
-            note = json.loads(await self._access.objects.get(f"results/{key}"))
-            objects |= {one["uri"]: one for one in note["objects"]}
-            records |= {(name, record) for name, keys in note["records"].items() for record in keys}
-            facts = {**note["facts"], **facts}
-            letters |= {*note["dead_letters"]}
-        return {
-            "objects": [objects[uri] for uri in sorted(objects)],
-            "bytes": sum(one["size"] for one in objects.values()),
-            "records": [f"{name}: {record}" for name, record in sorted(records)],
-            "facts": facts,
-            "dead_letters": sorted(letters),
+        lying = {
+            f"{bucket}/{key}"
+            for bucket, under in _folders(plan)
+            for key in await self._access.objects.keys(bucket, under)
         }
+        ids = {plan.experiment, *plan.runs}
+        return replace(
+            plan,
+            objects=tuple(sorted(lying | await self._stored(plan.objects))),
+            records={name: tuple(await self._there(name, keys)) for name, keys in plan.records.items()},
+            subjects=await self._subjects(set(map(token, ids))),
+            letters=tuple(await self._letters(ids)),
+        )
 
-    async def _noted(self, experiment: str) -> list[str]:
-        return await self._access.objects.keys("results", f"{_FOLDER}/{experiment}/notes/")
+    async def _noted(self, experiment: str) -> Plan:
+        """All that was to go, over every attempt. Raises NOT_FOUND where there was none."""
+        notes = await self._notes(experiment)
+        if not notes:
+            fault = Fault("experiment", experiment, "must be one that `firetrial status` lists")
+            message = f"there is no experiment {experiment!r}: `firetrial status` lists them"
+            raise FiretrialError(Reason.NOT_FOUND, message, faults=[fault])
+        return Plan(
+            experiment,
+            runs=_all(notes, "runs"),
+            objects=tuple(sorted({one["uri"] for note in notes for one in note["objects"]})),
+            records={
+                name: tuple(sorted({key for note in notes for key in note["records"].get(name, ())}))
+                for name in SERVICES
+            },
+            subjects={subject: count for note in reversed(notes) for subject, count in note["facts"].items()},
+            letters=_all(notes, "dead_letters"),
+            others=tuple(dict.fromkeys(tuple(one) for note in notes for one in note.get("remains", ()))),
+        )
+
+    async def _begun(self, experiment: str) -> bool:
+        """Whether a deletion was cut off: records of some runs may be gone, as if these had not ended."""
+        notes = await self._notes(experiment)
+        uri = f"results/{_FOLDER}/{experiment}/proof.json"
+        proof = await self._access.objects.get(uri) if await self._stored([uri]) else b'{"proved_at": ""}'
+        return bool(notes) and str(notes[-1]["noted_at"]) > str(json.loads(proof)["proved_at"])
+
+    async def _notes(self, experiment: str) -> list[dict[str, Any]]:
+        """What every attempt noted, the first one first."""
+        keys = await self._access.objects.keys("results", f"{_FOLDER}/{experiment}/notes/")
+        found = [json.loads(await self._access.objects.get(f"results/{key}")) for key in keys]
+        return sorted(found, key=lambda note: str(note["noted_at"]))
 
     async def _belongings(self, experiment: str) -> dict[str, Belongings]:
         """By service; the runner is asked first, for it knows the runs."""
@@ -244,6 +268,22 @@ async def measured(objects: Objects, uri: str) -> tuple[str, int] | None:
         found.update(piece)
         size += len(piece)
     return found.hexdigest(), size
+
+
+def _all(notes: Sequence[dict[str, Any]], name: str) -> tuple[Any, ...]:
+    return tuple(sorted({one for note in notes for one in note.get(name, ())}))
+
+
+def _removed(noted: Plan, notes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """For the proof: each object as it was noted last."""
+    objects = {one["uri"]: one for note in notes for one in note["objects"]}
+    return {
+        "objects": [objects[uri] for uri in noted.objects],
+        "bytes": sum(one["size"] for one in objects.values()),
+        "records": [f"{name}: {key}" for name, keys in sorted(noted.records.items()) for key in keys],
+        "facts": noted.subjects,
+        "dead_letters": list(noted.letters),
+    }
 
 
 def _folders(plan: Plan) -> set[tuple[str, str]]:
