@@ -85,3 +85,13 @@ async def test_no_call_can_be_taken_out_of_it_and_it_is_kept_as_long_as_one_like
     make(client, "--audit-days", "3650")
     info = await js.stream_info(STREAM)
     assert (info.config.max_age, info.state.messages) == (3650 * 86_400, 1)
+
+
+async def test_a_call_that_is_there_twice_is_listed_once(client: Client) -> None:
+    """As after a restore, when the broker copies once more what was restored."""
+    js = client.jetstream()
+    await JetStreamBus(client, structlog.get_logger()).ensure_streams()
+    await tell(client)
+    (message,) = await (await js.pull_subscribe("ft.evt.>", stream=EVENTS)).fetch(1)
+    await js.publish(message.subject, message.data)
+    assert [one["principal"] for one in listed(client)] == ["acme-ci"]
