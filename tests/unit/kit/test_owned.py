@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from firetrial.plan.v1 import plan_pb2
 from firetrial.runner.v1 import run_pb2, runner_service_pb2
 from firetrial_kit import owned, tenants
+from firetrial_kit.errors import FiretrialError
 
 PLAN = plan_pb2.Plan(
     agents=["a@1", "t-umbra--b@2"],
@@ -39,3 +42,9 @@ def test_an_answer_tells_what_was_made() -> None:
     run = run_pb2.Run(id="r-1", experiment_id="e-1")
     assert owned.ids(runner_service_pb2.CancelRunResponse(run=run)) == ["r-1"]
     assert owned.ids(runner_service_pb2.GetRunFileResponse(chunk=b"x")) == []
+
+
+def test_what_is_too_long_for_an_id_is_none() -> None:
+    with tenants.acting("acme"), pytest.raises(FiretrialError) as caught:
+        owned.take(runner_service_pb2.SubmitExperimentRequest(task_ids=["t" * 513, "t" * 512, "é" * 600]))
+    assert [fault.field for fault in caught.value.faults] == ["task_ids", "task_ids"]
