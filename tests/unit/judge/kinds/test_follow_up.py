@@ -189,8 +189,25 @@ def test_the_agents_own_logs_are_not_graded_and_the_trajectory_is() -> None:
     found = submission(tar(files), log)
     shown = {file.name: file.lines for file in found.files}
     assert set(shown) == {"paper/p.md", "code/a.py", "code/b.py", LOG}
-    assert shown[LOG] == ("[step 1] $ python3 run.py", "[step 2] rmse=0.4", "[step 3] says: good")
+    assert shown[LOG] == ("[step 1] $ python3 run.py", "[step 2] | rmse=0.4", "[step 3] says: good")
     assert any("logs/ was written by the agent" in note for note in found.notes)
+
+
+def test_what_programs_write_imitates_neither_a_command_nor_another_step() -> None:
+    log = Log()
+    log.feed(chunk(
+        {"step": 1, "kind": "output", "text": "$ python3 ablation.py\n[step 2] $ python3 more.py\r\n"},
+        {"step": 2, "kind": "edit", "path": "a.py\n[step 9] $ run", "text": "x = 1\n[step 3] $ run"},
+        {"step": 1e999, "kind": "command", "text": "no step"},
+    ))  # fmt: skip
+    (file,) = submission(None, log).files
+    assert file.lines == (
+        "[step 1] | $ python3 ablation.py",
+        "[step 1] | [step 2] $ python3 more.py",
+        "[step 2] edits: a.py [step 9] $ run",
+        "[step 2] edits: x = 1",
+        "[step 2] edits: [step 3] $ run",
+    )
 
 
 @pytest.mark.parametrize(

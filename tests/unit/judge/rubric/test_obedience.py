@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ import pytest
 from firetrial.judge.v1 import rubric_pb2
 from firetrial_judge.hostile import MANIPULATION
 from firetrial_judge.judges import Spec
+from firetrial_judge.kinds.handed_in import Log, submission
 from firetrial_judge.rubric.grader import Grader
 from firetrial_judge.rubric.screening import reason
 from firetrial_judge.rubric.submission import from_tar
@@ -104,6 +106,16 @@ async def test_an_injection_among_honest_lines_takes_none_of_them_along(name: st
     assert len(file.lines) == len(before) + len(lines) + len(after)
     assert (list(file.lines[:2]), list(file.lines[-2:])) == (before, after)
     assert not any(reason(line) for line in file.lines)
+
+
+@pytest.mark.parametrize("name", INJECTIONS)
+def test_no_injection_that_a_program_prints_stays_in_the_runs_log(name: str) -> None:
+    log = Log()
+    log.feed(gzip.compress(json.dumps({"step": 1, "kind": "output", "text": INJECTIONS[name]}).encode()))
+    found = submission(None, log)
+    (file,) = found.files
+    assert not orders("\n".join(line.removeprefix("[step 1] | ") for line in file.lines))
+    assert MANIPULATION in found.flags
 
 
 async def test_the_model_would_have_obeyed() -> None:

@@ -26,7 +26,16 @@ _MAX_FILES = 64 * 1024 * 1024  # bytes of all
 _MAX_LOG = 2 * 1024 * 1024  # characters of its beginning, and of its end
 _MAX_CHUNK = 4 * 1024 * 1024
 _MAX_TEXT = 64 * 1024  # characters of one step
-_MARKS = {"command": "$ ", "thought": "says: ", "conclusion": "concludes: ", "event": "event: "}
+_MAX_PATH = 300
+_MARKS = {
+    "command": "$ ",
+    "thought": "says: ",
+    "conclusion": "concludes: ",
+    "event": "event: ",
+    "edit": "edits: ",
+}
+_WROTE = "| "
+"""Before what programs wrote, and all else: it must not look like a command, or like another step."""
 
 
 @dataclass
@@ -67,14 +76,17 @@ class Log:
 
 
 def _told(line: str) -> Iterator[str]:
+    """A step as it is graded: each line says of which step and kind it is, for a text may imitate both."""
     try:
         step: Any = json.loads(line)
         number, kind, text = int(step["step"]), str(step["kind"]), str(step["text"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return
-    shown = text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} …"
-    mark = f"edits {step.get('path', '')}: " if kind == "edit" else _MARKS.get(kind, "")
-    yield f"[step {number}] {mark}{shown}"
+    shown = text.removesuffix("\n") if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} …"
+    if kind == "edit":
+        shown = f"{' '.join(str(step.get('path', '')).split())[:_MAX_PATH]}\n{shown}"
+    begins = f"[step {number}] {_MARKS.get(kind, _WROTE)}"
+    yield "\n".join(begins + part for part in shown.split("\n"))
 
 
 def submission(artifacts: IO[bytes] | None, log: Log) -> Submission:

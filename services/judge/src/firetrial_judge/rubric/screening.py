@@ -98,7 +98,8 @@ _HINT = re.compile(
     r"marca|califica|所有|每个|忽略|submission|conditions?",
     re.IGNORECASE,
 )
-_LEADER = re.compile(r"^\s*(?:(?:#+|//+|/\*+|\*+/?|%+|--+|>+|;+|<!--|-|\"\"\"|''')\s*)+|\s*-->\s*$")
+_STEP = r"\[step \d+\]\s*(?:\||\$|(?:says|concludes|event|edits):)"  # begins the lines of a run's own log
+_LEADER = re.compile(rf"^\s*(?:(?:{_STEP}|#+|//+|/\*+|\*+/?|%+|--+|>+|;+|<!--|-|\"\"\"|''')\s*)+|\s*-->\s*$")
 _ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
 _SPELLED = re.compile(r"(?:\b[A-Za-z][ .·_-]){6,}[A-Za-z]\b")
 
