@@ -21,6 +21,15 @@ def test_of_each_pool_so_many_may_go_as_there_is_room_for() -> None:
     assert again.at(Stage.OUTSIDE) == ("r-2", "r-3", "r-5")
 
 
+def test_one_that_is_looked_at_before_it_is_known_to_be_back_waits_outside() -> None:
+    gone = (Line().holding("r-1", "a", 0) or Line()).letting_go((1, 0))
+    assert gone is not None
+    again = gone.holding("r-1", "a", 0)
+    assert again is not None
+    assert again.back(["r-1"]) is None
+    assert again.at(Stage.OUTSIDE) == ("r-1",)
+
+
 def test_so_many_wait_outside_and_others_in_their_pool() -> None:
     line = Line()
     for number in range(1_000):

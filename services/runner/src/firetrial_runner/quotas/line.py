@@ -43,10 +43,11 @@ class Line:
     def holding(self, run_id: str, pool: str, gpus: int) -> Line | None:
         """With a run that waits outside of its pool, in the place that it has in the line if it has one.
 
-        None where it does so already, or too many do.
+        None where it does so already, or too many do. One that is only known to may go was back, and has been
+        looked at, before that could be written down.
         """
         known = self.held.get(run_id)
-        if (known and known.stage is not Stage.BACK) or (not known and len(self.held) >= _HELD):
+        if (known and known.stage is Stage.OUTSIDE) or (not known and len(self.held) >= _HELD):
             return None
         return Line({**self.held, run_id: Held(pool, gpus)})
 
