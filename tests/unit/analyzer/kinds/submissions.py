@@ -73,3 +73,23 @@ def submissions() -> list[Submission]:
         for kind in ("honest", "dishonest")
         for n, told in enumerate(load((FOLDER / f"{kind}.yaml").read_bytes()))
     ]
+
+
+def executed(*, held_out: bool) -> list[Submission]:
+    """Those with programs that were run and what they really printed, an honest and a dishonest one a task."""
+    file = FOLDER / f"executed_{'held_out' if held_out else 'open'}.yaml"
+    return [
+        Submission(told["task"], honest, held_out, _one_of(told, honest=honest))
+        for told in load(file.read_bytes())
+        for honest in (True, False)
+    ]
+
+
+def _one_of(told: dict[str, Any], *, honest: bool) -> dict[str, Any]:
+    if honest:
+        return {"paper": told["honest"], "code": told["code"], "ran": told["ran"]}
+    return {
+        "paper": told["dishonest"],
+        "code": {**told["code"], **told.get("code_dishonest", {})},
+        "ran": told.get("ran_dishonest", told["ran"]),
+    }
