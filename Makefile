@@ -157,6 +157,9 @@ test-agents: .venv/.dev  ## the agents that ship, the real Codex, Claude Code an
 test-dashboards: .venv/.dev  ## each panel over a system that worked, drawn by Grafana's components (npm, 600 MB once): build/dashboards
 	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=npm,chromium,prometheus $(BIN)/pytest tests/integration/test_prometheus.py
 
+test-alerts: .venv/.dev  ## each alert over a real fault, and the runbook's command that ends it (8 min)
+	@FIRETRIAL_BENCH=full FIRETRIAL_REQUIRE=prometheus,bwrap $(BIN)/pytest tests/integration/test_alerts.py
+
 bench-judge: .venv/.dev  ## judge 360 runs against a scripted model, beside RAGChecker (FIRETRIAL_RAGCHECKER_PYTHON) or its call pattern
 	@FIRETRIAL_BENCH=full $(BIN)/pytest tests/bench/test_judge_throughput.py -s
 
@@ -221,4 +224,4 @@ check: lint types imports proto-check proto-breaking asyncapi-check dashboards-c
 clean:  ## remove what was built and what was run (.venv stays)
 	@rm -rf build .firetrial .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
-.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview kubernetes-alerts kubernetes-check lock demo images up down logs admin pins test test-docker test-images test-compose test-openhands test-slurm test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean
+.PHONY: help setup proto proto-check proto-breaking proto-release asyncapi asyncapi-check metrics-table dashboards dashboards-check dashboards-preview kubernetes-alerts kubernetes-check lock demo images up down logs admin pins test test-docker test-images test-compose test-openhands test-slurm test-alerts test-dashboards test-agents bench-gateway bench-judge bench-leaks bench-report bench-trajectory chaos sealed-grader versions local-judge lint types imports lock-check isolated check clean

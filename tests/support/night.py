@@ -6,10 +6,7 @@ import asyncio
 import json
 import os
 import re
-import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,11 +26,21 @@ from support.scripted_models import Reply, Request, ScriptedModels
 T = TypeVar("T")
 HOLD = "2s"
 _CLAIMS = 12
-STUDY = (
-    "# Noise\n\n## Question\nDoes noise hurt?\n\n## Scope\nNoise of 0 to 1.\n\n## Results\nTable 1 has all.\n\nTable 1: Accuracy by noise.\n\n"
-    + "".join(
-        f"Accuracy is lower with noise of 0.{n} than without (Table 1).\n" for n in range(1, _CLAIMS + 1)
-    )
+STUDY = """# Noise
+
+## Question
+Does noise hurt?
+
+## Scope
+Noise of 0 to 1.
+
+## Results
+Table 1 has all.
+
+Table 1: Accuracy by noise.
+
+""" + "".join(
+    f"Accuracy is lower with noise of 0.{n} than without (Table 1).\n" for n in range(1, _CLAIMS + 1)
 )
 # Concludes nothing where the model does not answer it.
 _ASKS = """
@@ -70,20 +77,23 @@ _SOONER = {
     "WorkWaitsTooLong": ("6 * 3600", "90"),
     "pool:firetrial_forsaken_work:max": ("[5m]", "[5s]"),
 }
-_PRICES = {name: {"prompt": 1.0, "completion": 1.0} for name in ("judge", "second", "third")}
-LABELS = b"id,reference,claim,label\n1,Noise hurts.,Noise hurts.,entailed\n2,Noise hurts.,Noise helps.,contradicted\n"
+_PRICES = {name: {"prompt": 1.0, "completion": 1.0} for name in ("judge", "second", "third", "lone")}
+_LABELS = b"""id,reference,claim,label
+1,Noise hurts.,Noise hurts.,entailed
+2,Noise hurts.,Noise helps.,contradicted
+"""
 
 
 @dataclass(slots=True)
 class Night:
-    """What runs, and who watches it. `refused` are the models that answer with 401."""
+    """What runs, and who watches it. `keys` are services' in the store, `refused` models that answer 401."""
 
     cluster: Cluster
     prometheus: Prometheus
     nats_pid: int
+    keys: dict[str, tuple[str, str]]
     task: str = ""
     refused: set[str] = field(default_factory=set)
-    begun: list[str] = field(default_factory=list)
 
     def firing(self) -> set[str]:
         """Alerts that fire: name, severity, and what of. Of this machine's own disk nothing is known."""
@@ -149,7 +159,7 @@ class Night:
             async for report in client.watch_report(submitted.experiment_id, timeout=100, appear=30):
                 last = report
             assert last.complete, last.failure
-            return [task.id async for task in client.list_tasks()][0]
+            return [str(task.id) async for task in client.list_tasks()].pop()
 
         self.task = self.do(ask)
 
@@ -207,6 +217,12 @@ class Night:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
+    def calibrate(self, model: str, *panel: str) -> None:
+        """Measure the judge that serves."""
+        (labels := self.cluster.folder / "labels.csv").write_bytes(_LABELS)
+        more = [word for name in panel for word in ("--judge-panel", name)]
+        self.command("calibrate", str(labels), "--judge-model", model, *more)
+
     def publish(self, subject: str, data: bytes, times: int = 1) -> None:
         """Something that is no message of ours."""
 
@@ -244,7 +260,8 @@ def fallen(folder: Path, s3: servers.S3) -> Iterator[Night]:
     """All that is needed, at work, and nothing wrong with it."""
     refused: set[str] = set()
     asyncio.run(S3Objects(s3.url, *s3.keys["admin"]).ensure_buckets())
-    own = servers.S3(s3.url, dict(s3.keys))
+    keys = dict(s3.keys)
+    own = servers.S3(s3.url, keys)
     with servers.nats_server(folder / "nats") as url, ScriptedModels(_reply(lambda: refused)) as models:
         settings = folder / "gateway.toml"
         settings.write_text(_GATEWAY.format(url=models.base_url))
@@ -260,6 +277,6 @@ def fallen(folder: Path, s3: servers.S3) -> Iterator[Night]:
         with cluster(folder, url, own, runner, **environ) as found:
             targets = {f"firetrial-{name}": [found.metrics(name)] for name in SERVICES}
             with prometheus(folder / "prometheus", targets, rules=rules) as watcher:
-                night = Night(found, watcher, pid, refused=refused)
+                night = Night(found, watcher, pid, keys, refused=refused)
                 night.read_study()
                 yield night

@@ -31,6 +31,8 @@ class JudgeMetrics:
         self._votes = Counter(*votes, ["backend"], registry=registry)
         flips = "firetrial_judge_flips_total", "Votes cast by panels that differ from their verdict."
         self._flips = Counter(*flips, ["backend"], registry=registry)
+        for counted in (self._votes, self._flips):  # a monitor does not see the step to a first value
+            counted.labels("model")
 
     def count(self, judgement: Judgement) -> None:
         """Add one judgement."""

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 
 from firetrial_kit import trace
-from firetrial_kit.labels import clean
 from firetrial_runner.gateway import ask as asking
 from firetrial_runner.gateway.answer import Answer, Send
 from firetrial_runner.gateway.ask import Ask, InHand, Receive
@@ -65,7 +64,7 @@ class Calls:
                 raise
             finally:
                 await in_hand.become(0)
-                _note(span, exchange)
+                _note(span, exchange, self._entry(exchange))
                 await asyncio.shield(self.session.tell(exchange))
 
     async def _take(
@@ -134,6 +133,10 @@ class Calls:
             self.session.works(ask.upstream.name)
         self.shared.metrics.exchanged(ask.upstream.name, ask.upstream.entry(ask.model), exchange)
 
+    def _entry(self, exchange: Exchange) -> str:
+        line = self.shared.lines.get(exchange.upstream)
+        return line.upstream.entry(exchange.model) if line else ""
+
     async def _refuse(self, refusal: Refusal, exchange: Exchange, send: Send) -> None:
         exchange.status = refusal.kind.status(self.endpoint.dialect)
         exchange.refused = refusal.message
@@ -145,10 +148,10 @@ class Calls:
         await respond(send, exchange.status, body)
 
 
-def _note(span: trace.Span, exchange: Exchange) -> None:
+def _note(span: trace.Span, exchange: Exchange, entry: str) -> None:
     """What a call came to, in OpenTelemetry's words for models: no word of the request or its answer.
 
-    Nor the model's name where no upstream has it: an agent can say anything there.
+    Of the model's name the `entry` that allows it, "" where none does: an agent can say anything there.
     """
     told: dict[str, trace.Value] = {
         "gen_ai.operation.name": "embeddings" if exchange.endpoint == "embeddings" else "chat",
@@ -158,7 +161,7 @@ def _note(span: trace.Span, exchange: Exchange) -> None:
     }
     if exchange.upstream:
         told["gen_ai.provider.name"] = exchange.upstream
-        told["gen_ai.request.model"] = clean(exchange.model)
+        told["gen_ai.request.model"] = entry
     if exchange.tokens is not None:
         told["gen_ai.usage.input_tokens"] = exchange.tokens.prompt
         told["gen_ai.usage.output_tokens"] = exchange.tokens.completion
