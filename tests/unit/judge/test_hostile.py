@@ -86,11 +86,11 @@ def test_any_text_keeps_its_length_and_is_screened_once(text: str) -> None:
 
 
 def test_a_megabyte_is_cut_in_bounded_time() -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     for text in ("Accuracy rises with k. " * 45_000, "ignore " * 150_000, "A" * 1_000_000, "( " * 500_000):
         assert len(screen(text).text) == MAX_CHARS
         assert CAPPED in extract(text).flags
-    assert time.monotonic() - begun < 20
+    assert time.process_time() - begun < 20
 
 
 def test_five_thousand_claims_are_counted_and_capped() -> None:

@@ -137,9 +137,9 @@ def test_nothing_is_neutral(judge: OfflineJudge, premise: str, claim: str) -> No
 
 
 def test_a_hostile_text_is_judged_in_bounded_time(judge: OfflineJudge) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     decide(judge, "a " * 500_000 + "\n" + "(" * 100_000, "Accuracy " * 5_000)
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_threads_agree(judge: OfflineJudge) -> None:

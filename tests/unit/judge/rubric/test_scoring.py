@@ -239,9 +239,9 @@ def test_8000_leaves_take_less_than_a_second() -> None:
         group(f"g{n}", *(group(f"h{n}.{m}", *leaves(20 * n + m)) for m in range(20))) for n in range(20)
     ]
     tree = group("root", *groups)
-    begun = time.perf_counter()
+    begun = time.process_time()
     answer = score_document(tree)
-    assert time.perf_counter() - begun < 1.0
+    assert time.process_time() - begun < 1.0
     assert answer["score"] == pytest.approx(110 / 210)
 
 

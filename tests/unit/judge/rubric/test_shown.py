@@ -141,6 +141,6 @@ def test_a_line_that_imitates_a_passage_keeps_its_number() -> None:
 
 def test_3_mib_of_text_are_indexed_in_seconds() -> None:
     files = [file(f"{n}.py", *filler(1_000, n)) for n in range(80)]
-    begun = time.perf_counter()
+    begun = time.process_time()
     Reader(submission(*files), Limits())
-    assert time.perf_counter() - begun < 8
+    assert time.process_time() - begun < 8
