@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import io
 import json
 import secrets
@@ -244,3 +245,29 @@ async def test_nothing_is_destroyed_unasked(broker: str, ask: Admin, tmp_path: P
             result = await asyncio.to_thread(CliRunner(env=environ).invoke, admin, argv)
             assert (result.exit_code, "--yes" in result.output) == (2, True)
         assert await ask("dead", "list", "--consumer", fact) == [letter]
+
+
+async def test_what_is_not_there_is_told_with_where_to_look(ask: Admin) -> None:
+    for name in ("nobody", "a.b", "a b", "*"):
+        with pytest.raises(FiretrialError, match="admin consumers` lists them") as told:
+            await ask("consumers", "delete", "FT_EVT", name, "--yes")
+        assert told.value.reason is Reason.NOT_FOUND
+    with pytest.raises(FiretrialError, match="admin dead list` shows"):
+        await ask("dead", "show", "999999")
+    told = await ask("drain", "--all", "--pool", "nobodys", "--yes", words=True)
+    assert "no runner is there in pool nobodys" in told
+
+
+async def test_a_backup_says_why_it_cannot_be_made(ask: Admin, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FiretrialError, match="File exists.*name another folder"):
+        await ask("backup", str(tmp_path / "file" / "below"))
+    to = tmp_path / "backup"
+    lock = to / "streams" / "lock"
+    lock.parent.mkdir(parents=True)
+    with lock.open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(FiretrialError, match="another backup is being made"):
+            await ask("backup", str(to))
+    assert (await ask("backup", str(to)))["count"] == 0
+    assert (to / "manifest.json").exists()

@@ -28,6 +28,14 @@ def test_trees_of_any_shape_are_printed_line_by_line(value: object) -> None:
     assert "\x1b" not in result.output
 
 
+def test_what_python_holds_as_a_tuple_is_a_list_to_read() -> None:
+    @click.command()
+    def command() -> None:
+        printing.tree({"runs": ("r-1", "r-2")})
+
+    assert CliRunner().invoke(command).output == "runs:\n  - r-1\n  - r-2\n"
+
+
 def test_nobody_at_a_terminal_is_not_asked() -> None:
     printing.confirm("Sure?", sure=True)
     with pytest.raises(click.UsageError, match="--yes"):

@@ -16,6 +16,7 @@ from firetrial_kit import logs
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+_NESTED = (dict, list, tuple)
 _HIDDEN = frozenset(("Cc", "Cs", "Cf", "Zl", "Zp"))
 
 as_json = click.option("--json", "as_json", is_flag=True, help="One JSON document, for programs.")
@@ -92,13 +93,13 @@ def tree(value: Any, indent: int = 0) -> None:
     blank = "  " * indent
     if isinstance(value, dict):
         for name, item in value.items():
-            if isinstance(item, dict | list):
+            if isinstance(item, _NESTED):
                 click.echo(f"{blank}{safe(name)}:")
                 tree(item, indent + 1)
             else:
                 click.echo(f"{blank}{safe(name)}: {safe(item)}")
-    elif isinstance(value, list):
+    elif isinstance(value, list | tuple):
         for item in value:
-            tree(item, indent + 1) if isinstance(item, dict | list) else click.echo(f"{blank}- {safe(item)}")
+            tree(item, indent + 1) if isinstance(item, _NESTED) else click.echo(f"{blank}- {safe(item)}")
     else:
         click.echo(f"{blank}{safe(value)}")

@@ -13,6 +13,7 @@ from firetrial_kit.errors import FiretrialError
 from firetrial_kit.figures import WorkFigures
 from firetrial_operate.doctor import installation, machine, rights
 from firetrial_operate.doctor.checks import BrokenError
+from firetrial_operate.doctor.cli import look
 from firetrial_operate.doctor.fleet import taken
 from firetrial_operate.doctor.installation import SERVICES, find
 
@@ -93,3 +94,11 @@ async def test_secrets_that_others_can_read_are_told_and_not_shown(tmp_path: Pat
         assert bool(told.cure) == cure
         assert "a-password" not in told.detail
         assert ("FIRETRIAL_NATS_PASSWORD_FILE" in told.detail) == cure
+
+
+async def test_a_check_that_there_is_not_is_no_good_news(tmp_path: Path) -> None:
+    environ = {"FIRETRIAL_HOME": str(tmp_path)}
+    with pytest.raises(FiretrialError, match=r"only is 'disc'.*shared-memory"):
+        await look(environ, (), ("open-files", "disc"))
+    (found,) = await look(environ, (), ("open-files",))
+    assert found.name == "open-files"

@@ -9,10 +9,13 @@ which changes nothing where it was. The runs that were under way meanwhile go on
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -22,7 +25,7 @@ from typing import Any
 from nats.js.api import DeliverPolicy, RetentionPolicy
 
 from firetrial_kit.errors import Fault, FiretrialError, Reason
-from firetrial_kit.jetstream import reach
+from firetrial_kit.jetstream import reach, said
 from firetrial_kit.keeping import NAME
 from firetrial_operate.access import Access
 from firetrial_operate.admin import broker
@@ -55,6 +58,11 @@ class Folder:
         """A line for each object: {"uri", "sha256", "size", "media_type"}."""
         return self.path / "objects.jsonl"
 
+    @property
+    def lock(self) -> Path:
+        """Held by who makes the backup."""
+        return self.path / "streams" / "lock"
+
     def stream(self, name: str) -> Path:
         return self.path / "streams" / f"{name}.snapshot"
 
@@ -67,32 +75,53 @@ class Folder:
 async def back_up(access: Access, to: Path, *, copied: bool) -> dict[str, Any]:
     """Make a backup, or finish one that was cut off; gives its manifest. Objects are copied, or only listed.
 
-    Raises ALREADY_EXISTS for a folder with a whole backup, INVALID for one with something else, UNAVAILABLE
-    where the disk is full.
+    Raises ALREADY_EXISTS for a folder with a whole backup, INVALID for one with something else, PRECONDITION
+    where another is making one there, UNAVAILABLE where it cannot be written to.
     """
     folder = Folder(to)
-    await asyncio.to_thread(_prepare, folder)
     try:
-        if not folder.streams.exists():
-            _write(folder.streams, await _streams(access, folder))
-        counts = await _objects(access, folder, copied=copied)
-        manifest = {
-            "format": FORMAT,
-            "made_at": datetime.now(UTC).isoformat(),
-            "version": version("firetrial-operate"),
-            "objects": "copied" if copied else "referenced",
-            **counts,
-            "sha256": {file.name: hash_of(file) for file in (folder.streams, folder.listing)},
-        }
-        # All is on the disk before the manifest says so.
-        await asyncio.to_thread(os.sync)
-        _write(folder.manifest, manifest)
+        with _alone(folder):
+            return await _backed_up(access, folder, copied=copied)
     except OSError as error:
+        room = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise FiretrialError(
             Reason.UNAVAILABLE,
-            f"the backup in {to} is not whole: {error.strerror or error}. Make room and call it again: "
-            "it goes on from there",
+            f"the backup in {to} is not whole: {said(error)}. "
+            f"{'Make room' if room else 'Mend that, or name another folder,'} and call it again: "
+            "it goes on from where it was",
         ) from error
+
+
+@contextmanager
+def _alone(folder: Folder) -> Iterator[None]:
+    """Two at a time would mix two backups. Raises PRECONDITION where another is at it, and OSError."""
+    _prepare(folder)
+    with folder.lock.open("a") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"another backup is being made in {folder.path}: wait for it, or name another folder"
+            raise FiretrialError(Reason.PRECONDITION, message) from None
+        _prepare(folder)  # the other may just have finished it
+        yield
+
+
+async def _backed_up(access: Access, folder: Folder, *, copied: bool) -> dict[str, Any]:
+    if not folder.streams.exists():
+        _write(folder.streams, await _streams(access, folder))
+    counts = await _objects(access, folder, copied=copied)
+    manifest = {
+        "format": FORMAT,
+        # What it holds is of then, however much later it was finished.
+        "made_at": datetime.fromtimestamp(folder.streams.stat().st_mtime, UTC).isoformat(),
+        "version": version("firetrial-operate"),
+        "objects": "copied" if copied else "referenced",
+        **counts,
+        "sha256": {file.name: hash_of(file) for file in (folder.streams, folder.listing)},
+    }
+    # All is on the disk before the manifest says so.
+    await asyncio.to_thread(os.sync)
+    _write(folder.manifest, manifest)
     return manifest
 
 
@@ -104,8 +133,9 @@ def _prepare(folder: Folder) -> None:
     if strange := sorted(name for name in others if name.partition(".new")[0] not in own):
         fault = Fault("dest", str(folder.path), f"must be empty; it holds {', '.join(strange[:3])}")
         raise FiretrialError(Reason.INVALID, f"{folder.path} is no backup: {fault}", faults=[fault])
-    for name in ("streams", "objects"):
-        (folder.path / name).mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.path.parent.mkdir(parents=True, exist_ok=True)
+    for path in (folder.path, folder.path / "streams", folder.path / "objects"):
+        path.mkdir(exist_ok=True, mode=0o700)
 
 
 async def _streams(access: Access, folder: Folder) -> dict[str, Any]:

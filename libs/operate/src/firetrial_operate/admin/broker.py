@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from firetrial_kit.jetstream import found, reach
 from firetrial_kit.streams import WATCHER
 from firetrial_operate.webhooks.endpoint import PREFIX
 
+_NAME = re.compile(r"[^\s.*>/\\]+")
 _STREAM = ("retention", "storage", "subjects", "max_age", "max_bytes", "discard", "duplicate_window")
 _CONSUMER = ("ack_policy", "deliver_policy", "max_deliver", "max_ack_pending")
 
@@ -88,10 +90,12 @@ async def readers(js: JetStreamContext, stream: str) -> list[Reader]:
 
 async def reader(js: JetStreamContext, stream: str, name: str) -> Reader:
     """Raises NOT_FOUND."""
-    info = await found(stream, js.consumer_info(stream, name))
+    named = _NAME.fullmatch(stream) and _NAME.fullmatch(name)
+    info = await found(stream, js.consumer_info(stream, name)) if named else None
     if info is None:
-        fault = Fault("name", name, "must be a consumer that is listed")
-        raise FiretrialError(Reason.NOT_FOUND, f"stream {stream} has no consumer {name!r}", faults=[fault])
+        fault = Fault("name", name, "must be a consumer that `firetrial admin consumers` lists")
+        message = f"stream {stream!r} has no consumer {name!r}: `firetrial admin consumers` lists them"
+        raise FiretrialError(Reason.NOT_FOUND, message, faults=[fault])
     return await _reader(js, info)
 
 

@@ -188,10 +188,9 @@ async def _made(state: State, key: str) -> None:
 
 
 def _missing(place: int) -> FiretrialError:
-    cure = "must be the place of one that is listed"
-    return FiretrialError(
-        Reason.NOT_FOUND, f"there is no dead letter {place}", faults=[Fault("place", str(place), cure)]
-    )
+    fault = Fault("place", str(place), "must be one that `firetrial admin dead list` shows")
+    message = f"there is no dead letter {place} (any more): `firetrial admin dead list` shows which there are"
+    return FiretrialError(Reason.NOT_FOUND, message, faults=[fault])
 
 
 def decoded(letter: Letter) -> dict[str, Any]:

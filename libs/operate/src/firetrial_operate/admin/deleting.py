@@ -193,7 +193,7 @@ class Deleting:
             objects=tuple(sorted({one["uri"] for note in notes for one in note["objects"]})),
             records={
                 name: tuple(sorted({key for note in notes for key in note["records"].get(name, ())}))
-                for name in SERVICES
+                for name in dict.fromkeys(name for note in notes for name in note["records"])
             },
             subjects={subject: count for note in reversed(notes) for subject, count in note["facts"].items()},
             letters=_all(notes, "dead_letters"),

@@ -49,8 +49,23 @@ def experiment(experiment: str, *, despite_release: bool, yes: bool, dry_run: bo
     told = printing.run(go())
     if as_json:
         printing.show_json(told)
-    else:
+    elif dry_run:
         printing.tree(told)
+    else:
+        _show(told)
+
+
+def _show(proof: dict[str, Any]) -> None:
+    """A proof in short."""
+    removed = proof["removed"]
+    size, facts = printing.size(removed["bytes"]), sum(removed["facts"].values())
+    click.echo(
+        f"{proof['experiment']} is deleted: {len(removed['objects'])} objects ({size}), "
+        f"{len(removed['records'])} records, {facts} facts, {len(removed['dead_letters'])} dead letters"
+    )
+    for one in proof["remains"]:
+        click.echo(f"  stays: {printing.safe(one['what'])}: {printing.safe(one['why'])}")
+    click.echo(f"  proof: results/deletions/{proof['experiment']}/proof.json, sha256 {proof['sha256']}")
 
 
 def _told(plan: Plan) -> str:

@@ -81,7 +81,7 @@ def drain(names: Sequence[str], *, every: bool, pool: str, wait: float | None, *
             state = await JetStreamState.open(access.client, known.BUCKET)
             alive = await known.there(state, datetime.now(UTC))
             meant = known.chosen(alive, names, pool, every=every)
-            if not how["dry_run"]:
+            if meant and not how["dry_run"]:
                 printing.confirm(f"Drain {len(meant)} runners?", sure=how["yes"])
                 meant = [await known.drain(state, one.instance) for one in meant]
                 if wait is not None:
@@ -94,6 +94,8 @@ def drain(names: Sequence[str], *, every: bool, pool: str, wait: float | None, *
         return
     for one in told:
         click.echo(f"{printing.safe(one['instance'])}  {one['busy']} in hand")
+    if not told:
+        click.echo(f"no runner is there{f' in pool {printing.safe(pool)}' if pool else ''}")
 
 
 async def _gone(state: State, names: set[str], seconds: float) -> None:

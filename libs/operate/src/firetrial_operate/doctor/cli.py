@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from firetrial_kit import logs
-from firetrial_kit.errors import FiretrialError
+from firetrial_kit.errors import Fault, FiretrialError, check
 from firetrial_operate import printing
 from firetrial_operate.doctor import broker, contributed, fleet, machine, objects, services
 from firetrial_operate.doctor.checks import Check, Finding, State, chosen, is_below, run
@@ -52,7 +52,7 @@ def doctor(home: str | None, names: tuple[str, ...], only: tuple[str, ...], as_j
 
 
 async def look(environ: Mapping[str, str], names: tuple[str, ...], only: Sequence[str]) -> list[Finding]:
-    """What all checks find, in their order."""
+    """What all checks find, in their order. Raises INVALID for one that is asked for and not known."""
     bad: list[Finding] = []
     try:
         installation = find(environ, names)
@@ -63,7 +63,20 @@ async def look(environ: Mapping[str, str], names: tuple[str, ...], only: Sequenc
         checks = _checks(Sights(installation, stack))
         here, others = await asyncio.gather(run(chosen(checks, only)), _contributed(checks, only))
     found = [*(bad or _settings(installation)), *here, *others]
+    _known(only, [*(one.name for one in checks), *(one.name for one in found)])
     return [one for one in found if not only or any(is_below(one.name, each) for each in only)]
+
+
+def _known(only: Sequence[str], known: Sequence[str]) -> None:
+    """Raises INVALID for a name that nothing here has: what was not looked at is not well."""
+    check(
+        "--only",
+        [
+            Fault("only", name, f"must be a check of this installation: {', '.join(sorted({*known}))}")
+            for name in only
+            if not any(is_below(one, name) for one in known)
+        ],
+    )
 
 
 def _checks(sights: Sights) -> list[Check]:
