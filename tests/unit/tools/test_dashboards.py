@@ -287,7 +287,7 @@ def commands() -> Iterator[tuple[str, str]]:
 # What stands for something on a page, and something that it may be.
 WORDS = {
     "EXPERIMENT": "e-1", "RUN": "r-1", "LETTER": "7", "RUNNER": "r", "POOL": "p", "NAME": "n", "MODEL": "m",
-    "LABELS": __file__,
+    "LABELS": __file__, "FOLDER": "folder",
 }  # fmt: skip
 
 
