@@ -197,8 +197,7 @@ class ModelClient:
             usage = reply.usage
         finally:
             # Shielded: money that was spent is written down, whoever has lost interest in the answer.
-            for payer, hold in paid:
-                await asyncio.shield(payer.settle(hold, usage))
+            await asyncio.shield(asyncio.gather(*(payer.settle(hold, usage) for payer, hold in paid)))
         return reply
 
     async def _reserved(self, payer: Meter, size: int, request: Request, *, told: bool) -> str:
