@@ -31,10 +31,10 @@ def main(argv: list[str]) -> None:
 
 
 async def pilot(parts: service.Parts) -> service.Service:
-    """The runner, which takes nothing where its berth is another's."""
-    if parts.retire is not None and await is_taken(parts.state, parts.environ):
+    """The runner; where its berth is another's it ends before it is one, and well."""
+    if await is_taken(parts.state, parts.environ):
         parts.log.warning("leaving", why="another pilot has its name", berth=parts.environ[VARIABLE])
-        parts.retire.set()
+        sys.exit(0)
     return await build(parts)
 
 
