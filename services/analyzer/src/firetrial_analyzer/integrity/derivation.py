@@ -8,6 +8,7 @@ from statistics import median
 from firetrial_analyzer.integrity.quantities import Quantity
 from firetrial_analyzer.integrity.sorting import Sort
 
+_POINTS = re.compile(r"(?:points?|pp)$")
 # Two-sided, of the normal distribution.
 _Z95 = 1.959964
 _CUES: dict[str, re.Pattern[str]] = {
@@ -27,6 +28,8 @@ _CUES: dict[str, re.Pattern[str]] = {
         "product": r"\b(?:total|in all|altogether|calls|prompts|overall|runs|queries|responses)",
         "deviation": r"±|\+/-|\\pm|\b(?:SD|std|deviation|spread|standard errors?|SEM?|var(?:ies|iation))\b",
         "interval": r"\b(?:CI|confidence|interval)\b",
+        "extreme": r"\b(?:between|from|to|range|at (?:least|most)|best|worst|max\w*|min\w*|lowest|highest"
+        r"|largest|smallest|longest|shortest|never|always|up to)\b",
         "count": r"\b(?:of|out of|all|rows|cases|runs|seeds|settings|configurations|times)\b|/\s?\d",
     }.items()
 }
@@ -41,15 +44,19 @@ def cues(sentence: str, quantity: Quantity) -> frozenset[str]:
         found |= {"sum", "product", "count"}
     if quantity.pair >= 0:
         found |= {"sum", "count"}
-    if quantity.unit != "%":
+    if _POINTS.search(quantity.text):
+        found -= {"change", "ratio"}
+    elif quantity.unit == "%":
+        found |= {"change", "ratio"}
+    else:
         found.discard("change")
     return frozenset(found)
 
 
-def of_one(a: float, unit: str) -> Iterator[tuple[str, str, float]]:
+def of_one(a: float) -> Iterator[tuple[str, str, float]]:
     """(cue, how, value): the number, what is left of it to 1, or to 100 %, and its square."""
     yield "", "rounding", a
-    yield "rest", "rest", abs((100 if unit == "%" and a > 1 else 1) - a)
+    yield "rest", "rest", abs(1 - a)
     yield "square", "square", a * a
 
 
@@ -66,9 +73,17 @@ def of_two(a: float, b: float) -> Iterator[tuple[str, str, float]]:
         rate = share if share < 1 else share / whole
         error = math.sqrt(rate * (1 - rate) / whole)
         yield "deviation", "standard error of the share", error
-        yield "interval", "half of the interval of the share", _Z95 * error
+        yield from _interval(rate, error)
+    yield from _interval(a, b)
     if a == int(a) and b == int(b) and min(a, b) > 1:
         yield "product", "product", a * b
+
+
+def _interval(value: float, error: float) -> Iterator[tuple[str, str, float]]:
+    """Bounds of the 95 % interval of a normal estimate with that standard error."""
+    yield "interval", "half of an interval", _Z95 * error
+    yield "interval", "lower bound", value - _Z95 * error
+    yield "interval", "upper bound", value + _Z95 * error
 
 
 def of_many(values: Sequence[float]) -> Iterator[tuple[str, str, float]]:
@@ -76,13 +91,14 @@ def of_many(values: Sequence[float]) -> Iterator[tuple[str, str, float]]:
     n, mean = len(values), math.fsum(values) / len(values)
     yield "mean", "mean", mean
     yield "mean", "median", median(values)
+    yield "extreme", "least", min(values)
+    yield "extreme", "greatest", max(values)
     yield "difference", "range", max(values) - min(values)
     sample, population, error = deviations(values)
     yield "deviation", "deviation", sample
     yield "deviation", "population deviation", population
     yield "deviation", "standard error", error
-    yield "interval", "lower bound", mean - _Z95 * error
-    yield "interval", "upper bound", mean + _Z95 * error
+    yield from _interval(mean, error)
     yield "sum", "sum", mean * n
     yield "count", "count", float(n)
     for sign in (sum(value > 0 for value in values), sum(value < 0 for value in values)):

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from firetrial_analyzer.integrity.labels import label
 from firetrial_analyzer.integrity.literals import sets
 from firetrial_analyzer.integrity.passages import Passage
+from firetrial_analyzer.integrity.quantities import NUMBER_WORDS
 from firetrial_analyzer.integrity.scanning import EVERY, Found, Text, header
 from firetrial_analyzer.taxonomy.actions import Line
 from firetrial_analyzer.taxonomy.steps import Citation, cite
@@ -98,7 +99,8 @@ class Ledger:
         self._names: dict[str, _Named] = {}
         self._seen = 0
         self._rows = 0
-        self._passages = 0
+        self._block = 0
+        self._width = 0
         self._in_code: set[float] = set()
 
     @property
@@ -131,10 +133,12 @@ class Ledger:
             if found is not None:
                 row.append(found)
         self._rows += len(passage.lines)
-        self._passages += 1
+        self._block += 1
 
     def _row(self, text: Text, row: list[Found], command: str) -> None:
         line = text.lines[row[0].line]
+        if len(row) != self._width:
+            self._block, self._width = self._block + 1, len(row)
         above: str | None = None
         end, last = 0, ""
         for column, found in enumerate(row):
@@ -152,7 +156,7 @@ class Ledger:
             value = -found.value if found.negative else found.value
             shown = Line(line.step, line.text[:_SHOWN])
             named.add(
-                _Raw(value, self._rows + found.line, shown, above or "", command, (self._passages, column))
+                _Raw(value, self._rows + found.line, shown, above or "", command, (self._block, column))
             )
 
     def _named(self, name: str) -> _Named | None:
@@ -204,7 +208,8 @@ def settings(*texts: str) -> frozenset[str]:
 
 def numerals(text: str) -> frozenset[str]:
     """The numbers of a text as words, without names."""
-    return frozenset(word.rpartition("=")[2] for word in settings(text))
+    worded = (str(n) for n, word in enumerate(("one", *NUMBER_WORDS), 1) if word in text.lower().split())
+    return frozenset([*(word.rpartition("=")[2] for word in settings(text)), *worded])
 
 
 def _heading(above: str, line: str, start: int) -> str:

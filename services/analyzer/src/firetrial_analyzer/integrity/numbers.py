@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from firetrial_analyzer.integrity.explaining import HERE, MOST_EXPLAINED, Explainer, Wish
+from firetrial_analyzer.integrity.explaining import MOST_EXPLAINED, Explainer
 from firetrial_analyzer.integrity.findings import NumberTrace, Trace
 from firetrial_analyzer.integrity.labels import label, shared
 from firetrial_analyzer.integrity.ledger import Cell, Ledger, numerals
@@ -14,12 +14,14 @@ from firetrial_analyzer.integrity.passages import Passage
 from firetrial_analyzer.integrity.quantities import Quantity, quantities
 from firetrial_analyzer.integrity.sorting import Sort
 from firetrial_analyzer.integrity.tracing import Place, Target, Tracer
+from firetrial_analyzer.integrity.ways import HERE, Wish
 from firetrial_analyzer.taxonomy.steps import Citation
 
 # Whole numbers below this say how a study is made, where nothing says that they were measured.
 _SMALL = 13
 _DEVIATES = re.compile(r"[\s$%]{0,3}(?:±|\\pm|\+/-|\+-)[\s$]{0,3}")
-_CLAUSE = 50
+_SPREAD = re.compile(r"(?:±|\+/?-|\b(?:SD|std|SE|standard (?:deviation|error))(?: of)?)\s?$")
+_CLAUSE, _PARAGRAPH = 50, 600
 _DIGIT = re.compile("[0-9]")
 _BYTES = re.compile(r"\s?[kKMG]i?B")
 # Characters from a number to the next one that it belongs to.
@@ -170,29 +172,21 @@ class Numbers:
         if item.start in self._table:
             return self._table[item.start].told, self._table[item.start].words
         low, high = target.sentence
-        told = self._text[max(low, item.start - 400) : min(high, item.end + 200)]
-        own = self._text[item.start : item.end]
-        return self._near(target, low), target.words | numerals(told.replace(own, " ", 1))
+        before = self._text[max(low, item.start - _CLAUSE) : item.start]
+        after = self._text[item.end : min(high, item.end + _CLAUSE)]
+        return self._near(target, low), target.words | numerals(f"{before} {after}")
 
     def _known(self, target: Target, found: dict[int, NumberTrace]) -> list[Cell]:
-        """Numbers of the conclusion whose own place is known."""
-        low = self._before(target.sentence[0])
+        """Numbers of the conclusion whose own place is known, those of the paragraph as beside it."""
+        start = target.quantity.start
+        low = max(self._text.rfind("\n", 0, start), start - _PARAGRAPH)
         known: list[Cell] = []
         for key, other in self._tracer.targets.items():
             if other is target or not _is_known(found[key]):
                 continue
-            name = f"={self._table[key].name}" if key in self._table else f"={key}"
-            beside = low <= key < target.sentence[1] and (
-                key not in self._table or other.sentence == target.sentence
-            )
-            value = self._exact.get(key) or _exact(other)
-            words = self._about(other)[1] if key in self._table else frozenset()
-            known.append(
-                Cell(value, name, HERE if beside else -2 - other.sentence[0], words,
-                     next(iter(found[key].citations), None), other.quantity.unit, column=(-1, key),
-                     is_set=bool(other.set_in_code),
-                     own=label(name))
-            )  # fmt: skip
+            same = key not in self._table or other.sentence == target.sentence
+            row = HERE if same and low <= key < target.sentence[1] else -2 - other.sentence[0]
+            known.append(self._as_part(other, found[key], row))
         if target.quantity.sort is Sort.SETTING:
             known += [
                 Cell(item.value, "=given", HERE, words, is_set=True)
@@ -200,6 +194,24 @@ class Numbers:
                 if not item.decimal and not item.unit
             ]
         return known
+
+    def _as_part(self, target: Target, trace: NumberTrace, row: int) -> Cell:
+        """A number of the conclusion as one that others may follow from."""
+        item = target.quantity
+        at = self._table.get(item.start)
+        value = self._exact.get(item.start) or _exact(target)
+        spread = _SPREAD.search(self._text[max(0, item.start - _NEIGHBOUR) : item.start])
+        return Cell(
+            value / 100 if item.unit == "%" else value,
+            f"={at.name if at else item.start}",
+            row,
+            at.words if at else frozenset(),
+            next(iter(trace.citations), None),
+            "±" if spread else item.unit,
+            own=label(at.name) if at else frozenset(),
+            column=(-1, item.start),
+            is_set=bool(target.set_in_code),
+        )
 
     def _last(self, trace: NumberTrace) -> NumberTrace:
         """A small whole number that is said in passing is no result."""
@@ -212,12 +224,6 @@ class Numbers:
         item = target.quantity
         before = self._text[max(low, item.start - _CUE_BEFORE) : item.start]
         return before + self._text[item.start : min(target.sentence[1], item.end + _CUE_AFTER)]
-
-    def _before(self, start: int) -> int:
-        """Where the sentence before begins."""
-        begins = sorted({target.sentence[0] for target in self._tracer.targets.values()})
-        earlier = [begin for begin in begins if begin < start]
-        return earlier[-1] if earlier else start
 
     def _is_small(self, item: Quantity) -> bool:
         small = not item.decimal and not item.unit and not item.sign and item.value < _SMALL
@@ -233,7 +239,8 @@ def _of_cells(text: str, targets: Mapping[int, Target]) -> Iterator[tuple[int, _
         for cell in row.cells:
             inside = begins[bisect_left(begins, cell.start) : bisect_left(begins, cell.end)]
             others = [other.text for other in row.cells if other is not cell]
-            words = label(f"{cell.header} {names}") | numerals(" ".join(others[:2]))
+            first = row.cells[0].header
+            words = label(f"{cell.header} {names} {first}") | numerals(" ".join([cell.header, *others[:2]]))
             told = " ".join([cell.header, *others])
             for n, start in enumerate(inside):
                 yield start, _InTable(told, words, cell.header + "±" * n)

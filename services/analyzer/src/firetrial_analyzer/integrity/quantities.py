@@ -38,6 +38,7 @@ class Quantity:
 MOST = 2000
 # More digits than a measurement has; float() of a million of them would take long.
 _MAX_DIGITS = 40
+_WHOLE, _MOST_POINTS = 0.5, 100
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
 _POWER = r"(?:[eE][-+−]?\d{1,3}(?!\w)|\s?[×x·*]\s?10\^?\{?[-−+⁻]?[\d⁰¹²³⁴-⁹]{1,3}\}?)"
 _GAP = "[ \u00a0]?"
@@ -103,7 +104,9 @@ def _read(text: str, match: re.Match[str], masks: Masks) -> Quantity | None:
     if _ROUGHLY.search(text[max(0, start - 16) : start]) and half >= 0.5 and not name.startswith("%"):
         half = max(half, _zeros(digits) * scale / 2)
     found = "" if name in _SCALES or not name else _UNITS.get(name) or _UNITS[name.removesuffix("s")]
-    counted = half >= 0.5 and not found
+    if name.startswith("point") and half >= _WHOLE and value > _MOST_POINTS:
+        found = ""  # of data, not of percent
+    counted = half >= _WHOLE and not found
     share = half < 0.5 and value < 1
     sort = Sort.NONE if masks.cover(start) else sort_of(text, start, end, counted=counted, share=share)
     if found == "%" and STANDARD_LEVEL.match(text, end):

@@ -38,7 +38,7 @@ _BEFORE = re.compile(
 _LEVEL = re.compile(r"(?:α|\balpha|\bsignificance level(?: of)?)\s?[=:]?\s?$", re.IGNORECASE)
 _LEVELS = frozenset({"0.1", "0.10", "0.05", ".05", "0.01", ".01", "0.005", "0.001", ".001", "5%", "1%"})
 _AFTER = re.compile(
-    r"(?:%|\s?percent)?[-\s]?(?:CIs?\b|confidence|credible|level\b|significance)"
+    r"(?:%|\s?percent)?[-\s]?(?:CIs?\b|intervals?\b|confidence|credible|level\b|significance)"
     r"|-(?!fold|point|percent|\d)[A-Za-z]|\s(?:cross-?\s?validation|CV\b)|(?:st|nd|rd|th)\b|[A-Za-z_]",
     re.IGNORECASE,
 )
@@ -59,7 +59,8 @@ _BOUND = re.compile(r"\b[pP](?:[-\s]?values?)?s?\s?(?:all\s)?[<≤>≥]=?\s?$")
 # Said of others, or of what should be: not claimed to have been measured.
 _QUOTED = re.compile(
     r"\b(?:theor(?:y|etical\w*)|analytic\w*|literature|published|textbook|et al\.|well[- ]known|known"
-    r"|reported (?:by|in)|predict(?:s|ed) by|closed[- ]form)\b[^.;!?\n|]{0,110}$"
+    r"|reported (?:by|in)|predict(?:s|ed)|closed[- ]form|formula|nominal|exact (?:value|solution|critical)"
+    r"|true (?:value|mean|coefficient|parameter|effect)s?|n log2? ?n)\b[^.;!?\n|]{0,110}$"
     r"|\btheor(?:y|etical\w*)\b[^;!?\n|]{0,110}$",
     re.IGNORECASE,
 )
