@@ -194,8 +194,8 @@ def test_a_store_that_no_longer_takes_the_judges_keys(night: Night) -> None:
     night.keys["judge"] = (good[0], "rotated")
     night.restart("judge")
     night.experiment(repeats=12, wait=False)
-    told = "ObjectStoreRefusing page firetrial-judge runs", "RedeliveriesRising ticket judge-run_finished"
-    begins(night, before, *told)
+    refused = [f"ObjectStoreRefusing page firetrial-judge {bucket}" for bucket in ("runs", "sealed")]
+    begins(night, before, *refused, "RedeliveriesRising ticket judge-run_finished")
     night.keys["judge"] = good
     night.restart("judge")
 

@@ -176,6 +176,7 @@ _MACHINES = Row(
             steps=_FREE,
             most=1,
             alerts=("DiskNearlyFull", "DiskFillsWithinADay"),
+            width=6,
         ),
         lines(
             "Sandboxes",
@@ -186,7 +187,7 @@ _MACHINES = Row(
             "Sandboxes of living runners, and those of dead ones that sweeps did not"
             " get rid of. The second must be 0.",
             alerts=("SandboxesLeaked",),
-            width=8,
+            width=6,
         ),
         lines(
             "Start of a sandbox",
@@ -202,7 +203,7 @@ _MACHINES = Row(
             ),
             "From a command's request to its start, of the last 15 minutes.",
             unit="s",
-            width=8,
+            width=6,
         ),
         lines(
             "Sandboxes that did not start",
@@ -214,7 +215,7 @@ _MACHINES = Row(
             ),
             "Commands in 15 minutes that could not be started. Runs end as INFRA_FAILED by it.",
             alerts=("InfraFailuresHigh",),
-            width=8,
+            width=6,
         ),
     ),
 )

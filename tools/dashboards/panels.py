@@ -174,6 +174,8 @@ def bars(
         .min(0)
         .no_value("–")
     )
+    if unit == "short":  # increase() goes on beyond a last sample: 8 that were refused are 8.06
+        builder = builder.decimals(0)
     if most is not None:
         builder = builder.max(most)
     return Panel(builder, title, told, width, 8, alerts)
