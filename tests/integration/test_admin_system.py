@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -86,6 +88,25 @@ async def test_a_drained_runner_finishes_what_it_has_and_ends(
         assert await ask("dead", "list") == []
 
 
+async def halted(*argv: str, count: int) -> None:
+    """Wait until so many of these processes run, and stop them: what they are under way with does not end."""
+    found: set[int] = set()
+    async with asyncio.timeout(30):
+        while len(found) < count:
+            found |= _stopped("\0".join((*argv, "")).encode())
+            await asyncio.sleep(0.05)
+
+
+def _stopped(command: bytes) -> set[int]:
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if path.read_bytes() == command:
+                os.kill(int(path.parent.name), signal.SIGSTOP)
+                found.add(int(path.parent.name))
+    return found
+
+
 async def copied(ask: Admin) -> None:
     """Wait until every change of state has its copy."""
     async with asyncio.timeout(30):
@@ -117,12 +138,10 @@ async def test_state_that_was_lost_is_made_again_from_the_objects(
         await complete(client, done)
         report = await client.render_report(done, "json")
         runs = [run async for run in client.list_runs(done)]
-        naps = await agent(client, "naps", f"sleep 2.5; printf '%s' '{FOUND}' > conclusion.md")
+        naps = await agent(client, "naps", f"sleep 2.56; printf '%s' '{FOUND}' > conclusion.md")
         going = make_plan([naps], repeats=2, judge="offline")
         under_way = (await client.submit_experiment(task_ids, going, request_id="under-way")).id
-        async with asyncio.timeout(30):
-            while (await ask("runners"))[0]["busy"] < 2:
-                await asyncio.sleep(0.2)
+        await halted("sleep", "2.56", count=2)
         await copied(ask)
     for service in SERVICES:
         lab.kill(service)

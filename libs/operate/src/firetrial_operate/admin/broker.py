@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +21,7 @@ from firetrial_operate.webhooks.endpoint import PREFIX
 
 _NAME = re.compile(r"[^\s.*>/\\]+")
 _STREAM = ("retention", "storage", "subjects", "max_age", "max_bytes", "discard", "duplicate_window")
+_PAUSE_S, _LOOK_S = 3.0, 0.25
 _CONSUMER = ("ack_policy", "deliver_policy", "max_deliver", "max_ack_pending")
 
 
@@ -86,6 +89,19 @@ async def readers(js: JetStreamContext, stream: str) -> list[Reader]:
     while page := await reach(stream, js.consumers_info(stream, offset=len(infos))):
         infos += page
     return sorted([await _reader(js, info) for info in infos], key=lambda reader: reader.name)
+
+
+async def orphans(js: JetStreamContext, among: Iterable[Reader], idle: float) -> set[tuple[str, str]]:
+    """(stream, name) of the orphans. Looked at for some seconds, for readers pause between asking."""
+    now, until = datetime.now(UTC), time.monotonic() + _PAUSE_S
+    left = {(one.stream, one.name) for one in among if one.orphan(idle, now)}
+    while left and time.monotonic() < until:
+        await asyncio.sleep(_LOOK_S)
+        for stream, name in tuple(left):
+            info = await found(stream, js.consumer_info(stream, name))
+            if info is None or not (await _reader(js, info)).orphan(idle, now):
+                left.discard((stream, name))
+    return left
 
 
 async def reader(js: JetStreamContext, stream: str, name: str) -> Reader:

@@ -73,12 +73,14 @@ def consumers(ctx: click.Context, orphans: bool, idle: float, as_json: bool) -> 
     if ctx.invoked_subcommand:
         return
 
-    async def read() -> list[Reader]:
+    async def read() -> list[dict[str, Any]]:
         async with opened(os.environ) as access:
             names = [str(info.config.name) for info in await broker.stream_infos(access.js)]
-            return [reader for name in names for reader in await broker.readers(access.js, name)]
+            found = [reader for name in names for reader in await broker.readers(access.js, name)]
+            known = await broker.orphans(access.js, found, idle)
+            return [_consumer(reader, (reader.stream, reader.name) in known) for reader in found]
 
-    told = [_consumer(reader, idle) for reader in printing.run(read())]
+    told = printing.run(read())
     told = [one for one in told if one["orphan"] or not orphans]
     if as_json:
         printing.show_json(told)
@@ -104,7 +106,7 @@ def consumers(ctx: click.Context, orphans: bool, idle: float, as_json: bool) -> 
     printing.table(headers, rows)
 
 
-def _consumer(reader: Reader, idle: float) -> dict[str, Any]:
+def _consumer(reader: Reader, orphan: bool) -> dict[str, Any]:
     return {
         "stream": reader.stream,
         "name": reader.name,
@@ -116,7 +118,7 @@ def _consumer(reader: Reader, idle: float) -> dict[str, Any]:
         "waiting": reader.waiting,
         "behind_s": broker.age(reader.oldest),
         "active": reader.active.isoformat(),
-        "orphan": reader.orphan(idle, datetime.now(UTC)),
+        "orphan": orphan,
         "drift": reader.drift,
     }
 
@@ -135,11 +137,13 @@ def delete(stream: str, name: str, *, idle: float, lose_pending: bool, **how: bo
     async def remove() -> dict[str, Any]:
         async with opened(os.environ) as access:
             found = await broker.reader(access.js, stream, name)
-            _check(found, idle, lose_pending)
+            _check(found, found.orphan(idle, datetime.now(UTC)), lose_pending)
+            orphan = bool(await broker.orphans(access.js, [found], idle))
+            _check(found, orphan, lose_pending)
             if not how["dry_run"]:
                 printing.confirm(f"Delete consumer {name} of {stream} for good?", sure=how["yes"])
                 await reach(name, access.js.delete_consumer(stream, name))
-            return {**_consumer(found, idle), "deleted": not how["dry_run"]}
+            return {**_consumer(found, orphan), "deleted": not how["dry_run"]}
 
     told = printing.run(remove())
     if how["as_json"]:
@@ -149,14 +153,14 @@ def delete(stream: str, name: str, *, idle: float, lose_pending: bool, **how: bo
         click.echo(f"{printing.safe(stream)} {printing.safe(name)} {done}")
 
 
-def _check(found: Reader, idle: float, lose_pending: bool) -> None:
+def _check(found: Reader, orphan: bool, lose_pending: bool) -> None:
     """Raises PRECONDITION for one that is no orphan, or for which messages wait."""
     if not broker.is_ours(found.stream):
         raise FiretrialError(Reason.DENIED, f"stream {found.stream} is not Firetrial's")
-    if not found.orphan(idle, datetime.now(UTC)):
+    if not orphan:
         raise FiretrialError(
             Reason.PRECONDITION,
-            f"consumer {found.name} of {found.stream} is no orphan: {found.waiting} ask it for messages, "
+            f"consumer {found.name} of {found.stream} is no orphan: {found.waiting} ask it for messages now, "
             f"{found.unsettled} are in hand, and it was active {broker.age(found.active):.0f} s ago",
         )
     if found.pending and not lose_pending:

@@ -104,6 +104,9 @@ async def _gone(state: State, names: set[str], seconds: float) -> None:
     while left := names & {one.instance for one in await known.there(state, datetime.now(UTC))}:
         if time.monotonic() > until:
             raise FiretrialError(
-                Reason.DEADLINE, f"still there after {seconds:.0f} s: {', '.join(sorted(left))}"
+                Reason.DEADLINE,
+                f"still there after {seconds:.0f} s: {', '.join(sorted(left))}. They finish what they have; "
+                "wait, cancel a run that hangs (`firetrial cancel`), or end the runner by SIGTERM: it gives "
+                "back its runs",
             )
         await asyncio.sleep(_LOOK_S)
