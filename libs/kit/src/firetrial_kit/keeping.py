@@ -25,7 +25,7 @@ from firetrial_kit import attendance
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError, Reason
-from firetrial_kit.jetstream import DOWN, durable, said
+from firetrial_kit.jetstream import DOWN, durable, heeding, said
 from firetrial_kit.kv import JetStreamState, decode, encode
 from firetrial_kit.objects import Objects
 from firetrial_kit.state import State
@@ -181,12 +181,12 @@ class Keeper:
     async def _changes(self) -> AsyncIterator[list[Msg]]:
         subjects = (f"$KV.{self._state.name}.>",)
         stream = f"KV_{self._state.name}"
-        await self._js.add_consumer(stream, durable(NAME, subjects, _ACK_WAIT_S))
-        pull = await self._js.pull_subscribe_bind(durable=NAME, stream=stream)
+        await heeding(self._js.add_consumer(stream, durable(NAME, subjects, _ACK_WAIT_S)))
+        pull = await heeding(self._js.pull_subscribe_bind(durable=NAME, stream=stream))
         try:
             while True:
                 with suppress(TimeoutError, nats.errors.TimeoutError):
-                    yield await pull.fetch(_BATCH, timeout=_PATIENCE_S)
+                    yield await heeding(pull.fetch(_BATCH, timeout=_PATIENCE_S))
                 await asyncio.sleep(_PAUSE_S)
         finally:
             with suppress(*DOWN):

@@ -12,7 +12,7 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -188,9 +188,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         log.info("draining", seconds=common.drain)
         await server.set_health(serving=False)
         await _drain(tasks, common.drain, log)
-        for task in background:
-            task.cancel()
-        await asyncio.gather(*background, return_exceptions=True)
+        await ended(background)
         await server.stop(min(common.drain, 5.0))
     log.info("stopped")
 
@@ -277,6 +275,16 @@ async def _drain(tasks: list[asyncio.Task[None]], seconds: float, log: Log) -> N
         log.warning("giving back what is in hand", consumers=len(late))
     for task in late:
         task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def ended(tasks: Collection[asyncio.Task[None]], again: float = 10.0) -> None:
+    """Cancel until all have ended, every `again` seconds: a library may swallow a cancellation."""
+    pending = {*tasks}
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=again)
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
