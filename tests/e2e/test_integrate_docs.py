@@ -19,6 +19,7 @@ import pytest
 
 from firetrial.runner.v1 import run_pb2
 from firetrial_client import AsyncFiretrial
+from firetrial_kit.jetstream import connect
 from support import servers
 from support.agents import register
 from support.cluster import Cluster
@@ -201,7 +202,10 @@ async def test_by_events_and_back_by_webhooks(hooked: Desk, system: Cluster, stu
         agent = await register(client, "right")
         paper = await client.submit_paper(study)
         async for state in client.watch_paper(paper.paper.id, timeout=60):
-            (task,) = state.task_ids
+            found = state.task_ids
+        (task,) = found
+        broker = await connect(system.nats_url, name="test")
+        bad = await broker.jetstream().publish("ft.evt.judge.v1.run_judged.bad", b"\xff is none of ours")
         for _ in range(2):
             await hooked.run(sys.executable, "request.py", task, agent, "lab-1")
         async with asyncio.timeout(60):
@@ -212,3 +216,5 @@ async def test_by_events_and_back_by_webhooks(hooked: Desk, system: Cluster, stu
         assert hooked.said("receiver").count("firetrial.runner.v1.RunFinished lab-1") == 1
         run = await client.get_run("lab-1")
         assert run.attempt == 1
+        await broker.jetstream().delete_msg(bad.stream, bad.seq)  # the others hold facts to the catalogue
+        await broker.close()
