@@ -171,7 +171,16 @@ class World:
         )
         self.sealed = sealed_tests(execution, self.dispatch, self.bus)
         self.reaper = Reaper(
-            self.sandbox, self.presence, self.work_dir, self.books, self.dispatch, self.clock, metrics, log
+            self.sandbox,
+            self.presence,
+            self.work_dir,
+            self.books,
+            self.dispatch,
+            self.clock,
+            metrics,
+            log,
+            self.bus,
+            quiet_s=0.05,
         )
 
     def again(self, sandbox: FakeSandbox | None = None) -> World:

@@ -44,7 +44,7 @@ async def build(parts: service.Parts) -> service.Service:
     agents, files = Agents(books.agents, objects, clock), Files(books, objects)
     intake = Intake(books, objects, agents, experiments, announce, clock, work_dir, lease)
     servicer = RunnerServicer(books, agents, experiments, dispatch, files=files, intake=intake)
-    reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log)
+    reaper = Reaper(sandbox, presence, work_dir, books, dispatch, clock, metrics, log, parts.bus)
     handlers = Handlers(books=books, dispatch=dispatch, experiments=experiments, announce=announce, log=log)
     present = attendance.of(parts, settings.pool, settings.slots, metrics.running, settings.kinds)
     tests = sealed_tests(execution, dispatch, parts.bus)

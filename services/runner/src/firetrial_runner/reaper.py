@@ -8,14 +8,15 @@ from pathlib import Path
 
 import structlog
 
+from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
-from firetrial_runner import census, unattended, workspace
+from firetrial_runner import census, forsaken, unattended, workspace
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.records import Books
-from firetrial_runner.run import RunState
+from firetrial_runner.run import Run, RunState
 from firetrial_runner.sandbox.port import Sandbox
 from firetrial_runner.wire import cost_cap
 
@@ -35,8 +36,12 @@ class Reaper:
     clock: Clock
     metrics: RunnerMetrics
     log: structlog.typing.FilteringBoundLogger
+    bus: Bus
     # Runs that need no further look: what has ended stays so.
     _over: set[str] = field(default_factory=set)
+    # Pools in which runs may have ended with nobody there to settle their work, and looks to be taken there.
+    _forsaken: dict[str, int] = field(default_factory=dict)
+    quiet_s: float = forsaken.QUIET_S
 
     async def run(self) -> None:
         """Sweep now and every minute, until cancelled."""
@@ -84,6 +89,8 @@ class Reaper:
         ids = [id_ for id_ in await self.books.runs.ids() if id_ not in self._over]
         records = await self.books.find_runs(ids)
         self._over.update(record.run.id for record in records if record.run.state is RunState.ENDED)
+        left = (record.run.pool for record in records if forsaken.leaves_work(record.run))
+        self._forsaken.update(dict.fromkeys(left, forsaken.LOOKS))
         going_on = [record for record in records if record.run.state is not RunState.ENDED]
         self.metrics.census.see(await census.take(self.books, going_on, cost_cap))
         await unattended.tell(self.books, self.clock, [record.run for record in going_on])
@@ -94,3 +101,16 @@ class Reaper:
                 await self.dispatch.recover(run.id, "its runner died", dead=run.lease.holder)
             elif (self.clock.now() - run.lease.expires_at).total_seconds() > _GRACE_S:
                 await self.dispatch.recover(run.id, "its runner is gone")
+        await self._clear_pools([record.run for record in going_on])
+
+    async def _clear_pools(self, going_on: list[Run]) -> None:
+        """Where a pool's runner is there, or is wanted, it settles such work itself."""
+        wanted = {run.pool for run in going_on if not run.is_over}
+        if not (idle := self._forsaken.keys() - wanted):
+            return
+        for pool in idle - await unattended.served(self.books, self.clock):
+            if settled := await forsaken.clear(self.bus, self.dispatch, pool, self.quiet_s):
+                self.log.info("work of ended runs taken away", pool=pool, count=settled)
+            self._forsaken[pool] -= 1
+            if not self._forsaken[pool]:
+                del self._forsaken[pool]

@@ -45,8 +45,7 @@ async def tell(books: Books, clock: Clock, going_on: Sequence[Run]) -> None:
     tested = [(run, run.sealed) for run in going_on if run.state is RunState.CONCLUDED and run.sealed]
     if not queued and not tested:
         return
-    known = [await books.attendants.find(id_) for id_ in await books.attendants.ids()]
-    there = [one for one in known if one]
+    there = await _attendants(books)
     for run, what in list(changes(queued, pools_of(there, clock)))[:_MOST]:
         await books.change_run(run.id, partial(runs.waits, what=what))
     await _tell_tests(books, tested, testing(there, clock))
@@ -59,6 +58,16 @@ async def _tell_tests(books: Books, tested: Iterable[tuple[Run, Sealed]], pools:
         if what != run.waiting_for and told < _MOST:
             await books.change_run(run.id, partial(runs.untested, what=what))
             told += 1
+
+
+async def served(books: Books, clock: Clock) -> frozenset[str]:
+    """The pools that somebody takes runs of now."""
+    return pools_of(await _attendants(books), clock)
+
+
+async def _attendants(books: Books) -> list[Attendant]:
+    known = [await books.attendants.find(id_) for id_ in await books.attendants.ids()]
+    return [one for one in known if one]
 
 
 def pools_of(attendants: Iterable[Attendant], clock: Clock) -> frozenset[str]:
