@@ -14,7 +14,7 @@ from firetrial_kit.clock import SystemClock
 from firetrial_kit.jetstream import JetStreamBus
 from firetrial_kit.kv import JetStreamState
 from firetrial_kit.testing import InMemoryObjects
-from firetrial_runner.forsaken import QUIET_S
+from firetrial_runner.forsaken_wire import QUIET_S
 from firetrial_runner.pilots.backlog_wire import Backlog
 from support import deployed
 from unit.runner.world import World, until

@@ -11,7 +11,7 @@ import structlog
 from firetrial_kit.bus import Bus
 from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
-from firetrial_runner import census, forsaken, unattended, workspace
+from firetrial_runner import census, forsaken_wire, unattended, workspace
 from firetrial_runner.dispatch import Dispatch
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
@@ -41,7 +41,7 @@ class Reaper:
     _over: set[str] = field(default_factory=set)
     # Pools in which runs may have ended with nobody there to settle their work, and looks to be taken there.
     _forsaken: dict[str, int] = field(default_factory=dict)
-    quiet_s: float = forsaken.QUIET_S
+    quiet_s: float = forsaken_wire.QUIET_S
 
     async def run(self) -> None:
         """Sweep now and every minute, until cancelled."""
@@ -89,8 +89,8 @@ class Reaper:
         ids = [id_ for id_ in await self.books.runs.ids() if id_ not in self._over]
         records = await self.books.find_runs(ids)
         self._over.update(record.run.id for record in records if record.run.state is RunState.ENDED)
-        left = (record.run.pool for record in records if forsaken.leaves_work(record.run))
-        self._forsaken.update(dict.fromkeys(left, forsaken.LOOKS))
+        left = (record.run.pool for record in records if forsaken_wire.leaves_work(record.run))
+        self._forsaken.update(dict.fromkeys(left, forsaken_wire.LOOKS))
         going_on = [record for record in records if record.run.state is not RunState.ENDED]
         self.metrics.census.see(await census.take(self.books, going_on, cost_cap))
         await unattended.tell(self.books, self.clock, [record.run for record in going_on])
@@ -109,7 +109,7 @@ class Reaper:
         if not (idle := self._forsaken.keys() - wanted):
             return
         for pool in idle - await unattended.served(self.books, self.clock):
-            if settled := await forsaken.clear(self.bus, self.dispatch, pool, self.quiet_s):
+            if settled := await forsaken_wire.clear(self.bus, self.dispatch, pool, self.quiet_s):
                 self.log.info("work of ended runs taken away", pool=pool, count=settled)
             self._forsaken[pool] -= 1
             if not self._forsaken[pool]:
