@@ -22,5 +22,10 @@ def of_run(run_id: str, name: str) -> str:
     return f"runs/{run_id}/{name}"
 
 
+def of_runs(start: str) -> str:
+    """What the keys begin with of all whose ids begin so."""
+    return f"runs/{start}"
+
+
 def uri(key: str) -> str:
     return f"{BUCKET}/{key}"

@@ -13,6 +13,7 @@ from firetrial_kit.clock import Clock
 from firetrial_kit.errors import FiretrialError
 from firetrial_runner import census, forsaken_wire, unattended, workspace
 from firetrial_runner.dispatch import Dispatch
+from firetrial_runner.kinds import looks
 from firetrial_runner.metrics import RunnerMetrics
 from firetrial_runner.presence import Presence
 from firetrial_runner.records import Books
@@ -41,6 +42,8 @@ class Reaper:
     _over: set[str] = field(default_factory=set)
     # Pools in which runs may have ended with nobody there to settle their work, and looks to be taken there.
     _forsaken: dict[str, int] = field(default_factory=dict)
+    # Looks whose records were removed.
+    _looked: set[str] = field(default_factory=set)
     quiet_s: float = forsaken_wire.QUIET_S
 
     async def run(self) -> None:
@@ -70,6 +73,7 @@ class Reaper:
             self.presence.forget(lease)
         await self.dispatch.turns.sweep()
         await self.dispatch.quotas.sweep()
+        await looks.forget(self.books, self.clock, self._looked)
 
     def _remove_folders(self, lease: str) -> None:
         for folder in self.work_dir.glob(f"*.{lease}"):

@@ -17,6 +17,8 @@ from firetrial_runner import keys
 from firetrial_runner import run as runs
 from firetrial_runner.announce import SERVICE, Announcer
 from firetrial_runner.experiment import Experiment, attempts, counts, expand, has_ended
+from firetrial_runner.kinds import looks
+from firetrial_runner.kinds.sealed import trial_id
 from firetrial_runner.records import Books, RunRecord
 from firetrial_runner.run import Run
 from firetrial_runner.turn_taking import TurnTaking
@@ -27,8 +29,14 @@ _SHARED = "other experiments may use it"
 
 
 def lasting(kind: str, value: bytes) -> bool:
-    """Whether a record is kept: of runs those that have ended."""
+    """Whether a record is kept: of runs those that have ended, of sealed tests all but looks."""
+    if kind == "test":
+        return not _of_look(str(json.loads(value)["id"]))
     return kind not in _FOLLOWS and (kind != "run" or json.loads(value)["run"]["state"] == "ended")
+
+
+def _of_look(test_id: str) -> bool:
+    return looks.is_look(test_id.rpartition("-")[0])
 
 
 async def complete(to: Installation) -> list[str]:
@@ -115,4 +123,24 @@ async def belongings(to: Installation, experiment_id: str, _: Collection[str]) -
     )
 
 
-STEWARD = Steward(SERVICE, "runs", lasting, complete, belongings)
+async def _forgotten(books: Books, key: str) -> bool:
+    """Whether an object is of a look of which nothing is known."""
+    match key.split("/"):
+        case [_, id_, "test", attempt, _] if looks.is_look(id_) and attempt.isdecimal():
+            if await books.runs.find(id_) is not None:
+                return False
+            return await books.tests.find(trial_id(id_, int(attempt))) is None
+        case _:
+            return False
+
+
+async def unused(to: Installation) -> list[str]:
+    """What looks left whose records are gone, and copies of such records, which are made no more."""
+    left = await to.objects.keys(keys.BUCKET, keys.of_runs(looks.START))
+    found = [keys.uri(key) for key in left if await _forgotten(Books(to.state), key)]
+    copies = (key for key in await STEWARD.copies(to.objects) if key.startswith("test."))
+    old = [keys.uri(STEWARD.place(key)) for key in copies if _of_look(key.removeprefix("test."))]
+    return [*found, *old]
+
+
+STEWARD = Steward(SERVICE, "runs", lasting, complete, belongings, unused)

@@ -46,6 +46,7 @@ class Books:
 
     def __init__(self, state: State, quotas: Callable[[str], Quotas] = unlimited) -> None:
         self.quotas = quotas
+        self._state = state
         self.attendants = attendants(state)
         self.uses: Records[Use] = Records(state, "use", Use)
         self.lines: Records[Line] = Records(state, "line", Line)
@@ -66,6 +67,10 @@ class Books:
             return None if run is None else replace(record, run=run)
 
         return await self.runs.change(run_id, changed)
+
+    async def forget_test(self, id_: str) -> None:
+        """Remove the record of a sealed test; harmless where there is none."""
+        await self._state.delete(f"test.{id_}")
 
     async def find_runs(self, ids: Iterable[str]) -> list[RunRecord]:
         """Those of these runs that there are, in the order given."""

@@ -56,7 +56,8 @@ class TrialEnd:
 class TrialRecord:
     """An attempt at a test: who has it in hand until when, and what came of it once it is over.
 
-    `waits_for` is what whoever tried last had not, "" for nothing.
+    `waits_for` is what whoever tried last had not, "" for nothing. `ended_at` is None also for one that ended
+    under a version that did not tell it.
     """
 
     id: str
@@ -64,3 +65,4 @@ class TrialRecord:
     until: datetime | None = None
     tested: TrialEnd | None = None
     waits_for: str = ""
+    ended_at: datetime | None = None

@@ -113,8 +113,10 @@ class Trials:
     async def _end(self, id_: str, tested: TrialEnd, seconds: float | None = None) -> TrialEnd:
         """The first end stands, whoever brings another."""
 
+        now = self.clock.now()
+
         def end(record: TrialRecord) -> TrialRecord | None:
-            return None if record.tested else replace(record, tested=tested, until=None)
+            return None if record.tested else replace(record, tested=tested, until=None, ended_at=now)
 
         found = (await self.records.change(id_, end)).tested
         assert found is not None  # noqa: S101 -- it is set by now
