@@ -7,7 +7,8 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +27,8 @@ from firetrial_kit.objects import (
 PIECE = 1024 * 1024
 # Kept beside the buckets so that a half-written object never lies where a reader looks.
 _STAGING = ".staging"
+# How often a put makes its folder again that deletions of what else lay in it took away.
+_TRIES = 1000
 
 
 class FilesystemObjects:
@@ -84,16 +87,22 @@ class FilesystemObjects:
         if bucket not in self._grants.delete:
             raise denied("delete from", bucket)
         try:
-            await asyncio.to_thread((self._root / uri).unlink, missing_ok=True)
+            await asyncio.to_thread(self._remove, self._root / uri, self._root / bucket)
         except OSError as error:
             raise FiretrialError(
                 Reason.UNAVAILABLE, f"object {uri!r} could not be removed: {error.strerror or error}"
             ) from error
 
+    def _remove(self, path: Path, bucket: Path) -> None:
+        """The file, and the folders of its bucket that are empty then."""
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # not empty, or another removes it
+            for folder in path.relative_to(bucket).parents[:-1]:
+                (bucket / folder).rmdir()
+
     def _list(self, bucket: str, prefix: str) -> list[str]:
         root = self._root / bucket
-        below = root / prefix.rpartition("/")[0]
-        found = (path.relative_to(root).as_posix() for path in below.rglob("*") if path.is_file())
+        found = (path.relative_to(root).as_posix() for path in _files(root / prefix.rpartition("/")[0]))
         return sorted(key for key in found if key.startswith(prefix))
 
     def _readable(self, uri: str) -> Path:
@@ -120,23 +129,47 @@ class FilesystemObjects:
         target, staging = self._root / uri, self._root / _STAGING
         try:
             staging.mkdir(parents=True, exist_ok=True)
-            target.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=staging, delete=False) as file:
                 try:
                     write(file)
                     file.flush()
                     os.fsync(file.fileno())
-                    Path(file.name).replace(target)
+                    _place(Path(file.name), target)
                 except BaseException:
                     Path(file.name).unlink(missing_ok=True)
                     raise
-            _sync_folder(target.parent)
+            with suppress(FileNotFoundError):  # deleted again
+                _sync_folder(target.parent)
         except OSError as error:
             raise FiretrialError(
                 Reason.UNAVAILABLE,
                 f"object {uri!r} could not be stored under {self._root}: {error.strerror or error}; "
                 "free space there or mend its permissions",
             ) from error
+
+
+def _place(part: Path, target: Path) -> None:
+    """Rename; a deletion may take away a folder at any moment that has nothing in it yet."""
+    for left in reversed(range(_TRIES)):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.replace(target)
+        except (FileNotFoundError, FileExistsError):
+            if not left:
+                raise
+        else:
+            return
+
+
+def _files(below: Path) -> Iterator[Path]:
+    """All files in a folder and its folders; one that goes meanwhile is left out. Raises OSError."""
+
+    def heed(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error
+
+    for folder, _, names in os.walk(below, onerror=heed):
+        yield from (Path(folder, name) for name in names)
 
 
 def _measure(path: Path) -> tuple[str, int]:
