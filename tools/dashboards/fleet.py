@@ -23,6 +23,10 @@ _DELIVERED = f"max by (pool) (firetrial_pool_delivered_runs{{{_POOL}}})"
 _OLDEST = f"max by (pool) (firetrial_pool_oldest_waiting_seconds{{{_POOL}}})"
 _SLOTS = f"sum by (pool) (firetrial_runner_slots{{{_POOL}}})"
 _BUSY = f"sum by (pool) (firetrial_runner_slots_busy{{{_POOL}}})"
+_TESTS = f"max by (pool) (firetrial_pool_waiting_tests{{{_POOL}}})"
+_TESTED = f"max by (pool) (firetrial_pool_delivered_tests{{{_POOL}}})"
+_TESTERS = f"sum by (pool) (firetrial_runner_tests{{{_POOL}}})"
+_OLDEST_TEST = f"max by (pool) (firetrial_pool_oldest_waiting_test_seconds{{{_POOL}}})"
 _RUNNERS = f"count by (pool) (firetrial_runner_slots{{{_POOL}}} > 0)"
 _AGE: Steps = ((None, "green"), (3600, "yellow"), (6 * 3600, "red"))
 _FREE: Steps = ((None, "red"), (0.05, "yellow"), (0.2, "green"))
@@ -88,10 +92,11 @@ _POOLS = Row(
                 Column("waiting", _WAITING),
                 Column("given out", _DELIVERED),
                 Column("oldest", _OLDEST, "s", _AGE),
+                Column("tests waiting", _TESTS),
             ),
             "Each pool now. Given out: running, put back until its GPUs are free, or"
             " in the hands of a runner that died.",
-            alerts=("NoRunnerForWaitingWork", "WorkWaitsTooLong"),
+            alerts=("NoRunnerForWaitingWork", "NoRunnerForWaitingTests", "WorkWaitsTooLong"),
         ),
         lines(
             "Waiting and running",
@@ -159,6 +164,24 @@ _POOLS = Row(
             ),
             "Wall time of agents' processes that ended in the last 15 minutes.",
             unit="s",
+        ),
+        lines(
+            "Sealed tests",
+            (
+                Query(_TESTS, "{{pool}} waits"),
+                Query(_TESTED, "{{pool}} given out"),
+                Query(_TESTERS, "{{pool}} at a time"),
+            ),
+            "Sealed tests of runs, and looks of graders: those that wait, those given out,"
+            " and how many runners make at a time. Where nobody does, runs are not judged.",
+            alerts=("NoRunnerForWaitingTests",),
+        ),
+        lines(
+            "Wait of sealed tests",
+            (Query(_OLDEST_TEST, "{{pool}}"),),
+            "How long the oldest waiting test has waited.",
+            unit="s",
+            alerts=("NoRunnerForWaitingTests",),
         ),
     ),
 )

@@ -52,6 +52,9 @@ async def test_pools_consumers_and_streams() -> None:
     assert watched.value("pool_waiting_runs", pool="gpu") == 3, "tests are no runs"
     assert watched.value("pool_delivered_runs", pool="gpu") == 2
     assert watched.value("pool_oldest_waiting_seconds", pool="gpu") == 41.5
+    assert watched.value("pool_waiting_tests", pool="gpu") == 7, "and runs are no tests"
+    assert watched.value("pool_delivered_tests", pool="gpu") == 0
+    assert watched.value("pool_oldest_waiting_test_seconds", pool="gpu") == 9.0
     by = {"stream": "FT_EVT", "consumer": "judge-run_finished"}
     assert [watched.value(f"consumer_{name}", **by) for name in ("pending", "unsettled", "redelivered")] == [
         4, 2, 1,

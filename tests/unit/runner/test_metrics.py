@@ -109,8 +109,10 @@ def test_a_runner_without_slots_is_none_of_its_pool() -> None:
     registry = CollectorRegistry()
     RunnerMetrics(registry, "default", 0)
     assert value(registry, "runner_slots", pool="default") is None
-    RunnerMetrics(registry := CollectorRegistry(), "default", 3)
+    assert value(registry, "runner_tests", pool="default") is None
+    RunnerMetrics(registry := CollectorRegistry(), "default", 3, 2)
     assert value(registry, "runner_slots", pool="default") == 3
+    assert value(registry, "runner_tests", pool="default") == 2
 
 
 def test_contacts_by_policy_and_decision() -> None:

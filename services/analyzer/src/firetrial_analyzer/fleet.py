@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -23,8 +24,23 @@ Samples = Mapping[tuple[str, ...], float]
 _EVERY_S = 5.0
 _OLD_S = 30.0
 """Seconds after which figures are of the past."""
-_RUN = "run"
 _NOTHING = Figures((), (), (), {}, 0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Work that pools have, and how its gauges are named."""
+
+    work: str
+    name: str
+    oldest: str
+    told: str
+
+
+_KINDS = (
+    _Kind("run", "runs", "seconds", "Runs"),
+    _Kind("test", "tests", "test_seconds", "Sealed tests, and looks of graders,"),
+)
 
 
 class Fleet(Collector):
@@ -69,7 +85,8 @@ class Fleet(Collector):
             yield from self._shown(figures)
 
     def _shown(self, figures: Figures) -> Iterator[GaugeMetricFamily]:
-        yield from self._of_pools([work for work in figures.work if work.kind == _RUN])
+        for kind in _KINDS:
+            yield from self._of_pools([work for work in figures.work if work.kind == kind.work], kind)
         yield from self._of_consumers(figures.consumers)
         yield from _of_streams(figures)
         told = "Messages that were given up and are kept for an operator, by the consumer that gave them up."
@@ -78,7 +95,7 @@ class Fleet(Collector):
         dead = self._summed(self._consumers, (((name,), count) for name, count in letters.items()))
         yield _gauge("dead_letters", told, ("consumer",), dead or {("",): 0.0})
 
-    def _of_pools(self, works: Sequence[WorkFigures]) -> Iterator[GaugeMetricFamily]:
+    def _of_pools(self, works: Sequence[WorkFigures], kind: _Kind) -> Iterator[GaugeMetricFamily]:
         by = ("pool",)
         waiting = self._summed(self._pools, (((work.pool,), work.waiting) for work in works))
         delivered = self._summed(self._pools, (((work.pool,), work.delivered) for work in works))
@@ -86,12 +103,12 @@ class Fleet(Collector):
         for work in works:
             pool = self._pools.of(work.pool)
             oldest[pool] = max(oldest.get(pool, 0.0), work.oldest_s)
-        told = "Runs that wait in their pool and were never given to a runner."
-        yield _gauge("pool_waiting_runs", told, by, waiting)
-        told = "Runs that a runner was given and that are not settled: they run, were put back, or it died."
-        yield _gauge("pool_delivered_runs", told, by, delivered)
-        told = "For how long the oldest of the waiting runs has waited."
-        yield _gauge("pool_oldest_waiting_seconds", told, by, oldest)
+        told = f"{kind.told} that wait in their pool and were never given to a runner."
+        yield _gauge(f"pool_waiting_{kind.name}", told, by, waiting)
+        what = "that a runner was given and that are not settled: they run, were put back, or it died."
+        yield _gauge(f"pool_delivered_{kind.name}", f"{kind.told} {what}", by, delivered)
+        told = f"For how long the oldest of the waiting {kind.name} has waited."
+        yield _gauge(f"pool_oldest_waiting_{kind.oldest}", told, by, oldest)
 
     def _of_consumers(self, consumers: Sequence[ConsumerFigures]) -> Iterator[GaugeMetricFamily]:
         figures = {

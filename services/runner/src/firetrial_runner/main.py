@@ -28,8 +28,8 @@ async def build(parts: service.Parts) -> service.Service:
     sandbox = await settings.open_sandbox()
     parts.stack.push_async_callback(sandbox.aclose)
     books, clock, objects, log = Books(parts.state, parts.gate.quotas), parts.clock, parts.objects, parts.log
-    metrics, stay = RunnerMetrics(parts.registry, settings.pool, settings.slots), settings.stay(parts)
-    work_dir, announce = settings.work_dir.absolute(), Announcer(parts.bus, clock)
+    metrics = RunnerMetrics(parts.registry, settings.pool, settings.slots, settings.tests)
+    stay, work_dir, announce = settings.stay(parts), settings.work_dir.absolute(), Announcer(parts.bus, clock)
     presence = Presence(work_dir)
     parts.stack.callback(presence.leave)
     gpus = settings.open_gpus(parts.environ, presence, metrics.gpus.see)

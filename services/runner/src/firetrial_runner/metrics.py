@@ -50,7 +50,7 @@ class _Make:
 class RunnerMetrics:
     """By pool: runs by outcome, their duration and wait, slots, and what dead runners left."""
 
-    def __init__(self, registry: CollectorRegistry, pool: str, slots: int) -> None:
+    def __init__(self, registry: CollectorRegistry, pool: str, slots: int, tests: int = 0) -> None:
         self._pool = pool
         make = _Make(registry, "firetrial_")
         told = "Runs whose agent is over, by outcome (concluded: the judge decides)."
@@ -63,6 +63,7 @@ class RunnerMetrics:
         self._wait = make.histogram("run_queue_seconds", told, "pool", buckets=_SECONDS)
         self._slots = make.gauge("runner_slots", "Runs at a time.", "pool")
         self._busy = make.gauge("runner_slots_busy", "Runs now.", "pool")
+        self._tests = make.gauge("runner_tests", "Sealed tests at a time.", "pool")
         told = "Things removed that dead runners left, by kind: process, container, cgroup, folder."
         self._reaped = make.counter("runner_reaped_total", told, "kind")
         told = "Times that a tenant's quota had no room: runs refused, or made to wait."
@@ -73,6 +74,8 @@ class RunnerMetrics:
         if slots:  # one without is none of the pool's runners
             self._slots.labels(pool).set(slots)
             self._busy.labels(pool).set(0)
+        if tests:
+            self._tests.labels(pool).set(tests)
         self._running = 0
 
     @contextmanager
