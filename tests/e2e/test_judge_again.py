@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import nats
 import pytest
@@ -21,7 +25,7 @@ from firetrial_kit.s3 import S3Objects
 from support import servers
 from support.agents import register
 from support.cluster import Cluster, cluster
-from support.scripted_models import Reply, Request, ScriptedModels, answer, claim_ids
+from support.scripted_models import Reply, Request, ScriptedModels, answer, claim_ids, status
 
 pytestmark = [pytest.mark.needs("nats-server", "weed", "bwrap"), pytest.mark.timeout(300)]
 OFFLINE_SETS = JudgeConfig(backend=JudgeConfig.BACKEND_OFFLINE, mode=JudgeConfig.MODE_SET)
@@ -30,6 +34,16 @@ LABELS = b"""id,reference,claim,label
 1,Noise hurts.,Noise hurts.,entailed
 2,Noise hurts.,Noise helps.,contradicted
 """
+
+
+@dataclass(slots=True)
+class Keys:
+    """What the model's endpoint makes of the judge's key."""
+
+    revoked: bool = False
+
+    def answer(self, request: Request) -> Reply:
+        return status(401, "this key was revoked") if self.revoked else entailing(request)
 
 
 def entailing(request: Request) -> Reply:
@@ -51,6 +65,7 @@ def entailing(request: Request) -> Reply:
 class System:
     cluster: Cluster
     models: ScriptedModels
+    keys: Keys
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +73,11 @@ def system(tmp_path_factory: pytest.TempPathFactory, s3_server: servers.S3) -> I
     """Four processes, and a model that the judge can ask."""
     folder = tmp_path_factory.mktemp("again")
     asyncio.run(S3Objects(s3_server.url, *s3_server.keys["admin"]).ensure_buckets())
-    with servers.nats_server(folder / "nats") as nats_url, ScriptedModels(entailing) as models:
+    keys = Keys()
+    with servers.nats_server(folder / "nats") as nats_url, ScriptedModels(keys.answer) as models:
         environ = {"FIRETRIAL_JUDGE_MODEL_URL": models.base_url, "FIRETRIAL_JUDGE_MODEL_NAME": "scripted"}
         with cluster(folder, nats_url, s3_server, **environ) as found:
-            yield System(found, models)
+            yield System(found, models, keys)
 
 
 @dataclass(frozen=True)
@@ -155,6 +171,64 @@ async def test_a_run_is_judged_again_and_its_own_judgement_stays(system: System,
         assert await client.judge_run(run.id, config=BY_MODEL) == by_model
         assert await client.get_judgement(run_id=run.id) == own
         assert len(system.models.requests) == asked + 2
+
+
+async def test_runs_of_a_night_with_a_revoked_key_are_scored_once_it_is_replaced(
+    system: System, study: Path
+) -> None:
+    system.keys.revoked = True
+    async with AsyncFiretrial(system.cluster.endpoints) as client:
+        plan = make_plan([await register(client, "wrong")], repeats=2, judge="model")
+        experiment_id = (await client.submit_paper(study, plan=plan)).experiment_id
+        async for _ in client.watch_report(experiment_id, timeout=120, appear=60):
+            pass
+        lost = [run async for run in client.list_runs(experiment_id)]
+        assert [run.outcome for run in lost] == [run_pb2.OUTCOME_JUDGE_FAILED] * 2
+        assert all("this key was revoked" in run.reason for run in lost)
+
+        system.keys.revoked = False
+        letters = await admin(system, "dead", "list", "--consumer", "judge-run_finished")
+        places = [str(letter["place"]) for letter in letters if letter["error"] in {r.reason for r in lost}]
+        assert len(places) == 2
+        await admin(system, "dead", "requeue", *places, "--yes")
+        async with asyncio.timeout(60):
+            while len(await scored(client, experiment_id)) < 2:
+                await asyncio.sleep(0.2)
+        assert [run.reason for run in await scored(client, experiment_id)] == ["", ""]
+        async with asyncio.timeout(60):
+            while await reported(client, experiment_id) != [{"scored": 2}]:
+                await asyncio.sleep(0.2)
+
+
+async def scored(client: AsyncFiretrial, experiment_id: str) -> list[run_pb2.Run]:
+    runs = [run async for run in client.list_runs(experiment_id)]
+    return [run for run in runs if run.outcome == run_pb2.OUTCOME_SCORED]
+
+
+async def reported(client: AsyncFiretrial, experiment_id: str) -> list[dict[str, int]]:
+    """The outcomes of each agent's runs, as the report has them."""
+    report = json.loads(await client.render_report(experiment_id, "json"))
+    outcomes = [agent["score"]["outcomes"] for agent in report["agents"]]
+    return [{name: count for name, count in told.items() if count} for told in outcomes]
+
+
+async def admin(system: System, *argv: str) -> list[dict[str, Any]]:
+    """What `firetrial admin` answers."""
+    access, secret = system.cluster.s3.keys["operator"]
+    environ = {
+        **os.environ,
+        "FIRETRIAL_NATS_URL": system.cluster.nats_url,
+        "FIRETRIAL_OBJECTS_URL": system.cluster.s3.url,
+        "FIRETRIAL_S3_ACCESS_KEY": access,
+        "FIRETRIAL_S3_SECRET_KEY": secret,
+    }
+    program = await asyncio.create_subprocess_exec(
+        servers.BIN / "firetrial", "admin", *argv, "--json", env=environ, stdout=subprocess.PIPE
+    )
+    out, _ = await program.communicate()
+    assert program.returncode == 0
+    answer: list[dict[str, Any]] = json.loads(out)
+    return answer
 
 
 async def test_a_watch_tells_each_judgement_as_it_is_made(system: System, study: Path) -> None:

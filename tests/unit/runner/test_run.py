@@ -186,8 +186,10 @@ def test_judging() -> None:
     failed = runs.not_judged(concluded, NOW, "no truth")
     assert failed is not None
     assert (failed.outcome, failed.reason, failed.superseded) == (Outcome.JUDGE_FAILED, "no truth", False)
-    assert runs.judged(failed) is None
-    assert runs.not_judged(scored, NOW, "late") is None
+    assert runs.judged(failed) == replace(scored, end=failed.end)
+    for over in (scored, runs.over(RUNNING, came_of(Termination.EXITED, code=1), NOW)):
+        assert runs.judged(over) is None
+        assert runs.not_judged(over, NOW, "late") is None
 
 
 DOWN = ModelTrouble(down="openai answered 503")

@@ -382,8 +382,8 @@ def cancelled(run: Run, now: datetime) -> Run | None:
 
 
 def judged(run: Run) -> Run | None:
-    """Scored; None where it had ended before."""
-    if run.state is RunState.ENDED:
+    """Scored; None where it had ended before. One whose judge had failed is scored once that is made good."""
+    if run.state is RunState.ENDED and run.outcome is not Outcome.JUDGE_FAILED:
         return None
     return replace(run, state=RunState.ENDED, outcome=Outcome.SCORED, reason="", lease=None, waiting_for="")
 
