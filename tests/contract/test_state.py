@@ -175,3 +175,56 @@ async def test_what_is_deleted_is_gone_and_can_be_made_again(state: State) -> No
     entry = await state.get("run.a")
     assert entry
     assert entry.value == b"2"
+
+
+@pytest.mark.needs("nats-server")
+async def test_deleted_keys_are_not_listed_and_no_other_is_hidden(nats_url: str) -> None:
+    """A mark stays where a key was deleted: each would be read in vain, for ever."""
+    client, bucket = await connect(nats_url, name="test"), f"t_{secrets.token_hex(4)}"
+    state = await JetStreamState.open(client, bucket)
+    for number in range(600):
+        await state.create(f"run.{number:03}", b"1")
+    for number in range(500):
+        await state.delete(f"run.{number:03}")
+    there = [f"run.{number}" for number in range(500, 600)]
+    reader = await JetStreamState.open(client, bucket)
+    assert await reader.keys("run") == there
+    await state.create("run.007", b"again")
+    await state.create("run.new", b"1")
+    assert await reader.keys("run") == ["run.007", *there, "run.new"]
+    await state.delete("run.007")
+    await state.delete("run.new")
+    assert {*there} <= {*await reader.keys("run")}
+    await client.close()
+
+
+@pytest.mark.needs("nats-server")
+async def test_a_bucket_that_was_made_again_is_known_anew(nats_url: str) -> None:
+    client, bucket = await connect(nats_url, name="test"), f"t_{secrets.token_hex(4)}"
+    state = await JetStreamState.open(client, bucket)
+    await state.create("run.a", b"1")
+    await state.delete("run.a")
+    assert await state.keys("run") == []
+    await client.jetstream().delete_key_value(bucket)
+    again = await JetStreamState.open(client, bucket)
+    await again.create("run.a", b"1")
+    for number in range(3):
+        await again.create(f"run.b{number}", b"1")
+    assert await state.keys("run") == ["run.a", "run.b0", "run.b1", "run.b2"]
+    await client.close()
+
+
+@pytest.mark.needs("nats-server")
+async def test_keys_that_come_and_go_are_listed_whenever_they_stand(nats_url: str) -> None:
+    client, bucket = await connect(nats_url, name="test"), f"t_{secrets.token_hex(4)}"
+    state = await JetStreamState.open(client, bucket)
+    others = [await JetStreamState.open(client, bucket) for _ in range(3)]
+
+    async def come_and_go(key: str) -> None:
+        for _ in range(25):
+            await state.create(key, b"1")
+            assert all(key in found for found in await asyncio.gather(*(one.keys("run") for one in others)))
+            await state.delete(key)
+
+    await asyncio.gather(*(come_and_go(f"run.{name}") for name in "abcd"))
+    await client.close()

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 from nats.aio.client import Client
 from nats.js.api import KeyValueConfig
@@ -22,6 +22,7 @@ from nats.js.kv import KeyValue
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.jetstream import DOWN, UNREAD_S, heeding, reach, said
+from firetrial_kit.kv_marks import Marks
 from firetrial_kit.state import Entry
 
 # Seconds without a change after which a watch is opened anew.
@@ -33,6 +34,7 @@ class JetStreamState:
 
     def __init__(self, client: Client, name: str, bucket: KeyValue) -> None:
         self._client, self._name, self._bucket = client, name, bucket
+        self._marks = Marks(client, name)
 
     @classmethod
     async def open(cls, client: Client, bucket: str, replicas: int = 1) -> JetStreamState:
@@ -83,20 +85,25 @@ class JetStreamState:
     async def keys(self, prefix: str) -> list[str]:
         # Not by a watch, as the client's own keys(): that misses what is changed while it reads.
         found: list[str] = []
-        while page := await self._subjects(f"{encode(prefix)}.>", len(found)):
-            found += page
-        return sorted(set(map(decode, found)))
+        while True:
+            info = await self._info(f"{encode(prefix)}.>", len(found))
+            page = info["state"].get("subjects") or ()
+            found += [subject.removeprefix(f"$KV.{self._name}.") for subject in page]
+            if not page:
+                break
+        left = await self._marks.without(found, info["created"], info["state"]["last_seq"]) if found else ()
+        return sorted(set(map(decode, left)))
 
-    async def _subjects(self, keys: str, offset: int) -> list[str]:
-        """The encoded keys from `offset` on, as the stream knows them at one moment: at most 100,000."""
+    async def _info(self, keys: str, offset: int) -> dict[str, Any]:
+        """Of the stream as it is at one moment, with the encoded keys from `offset` on: at most 100,000."""
         told = json.dumps({"subjects_filter": f"$KV.{self._name}.{keys}", "offset": offset})
         answer = await reach(
             keys, self._client.request(f"$JS.API.STREAM.INFO.KV_{self._name}", told.encode(), timeout=5)
         )
-        info = json.loads(answer.data)
+        info: dict[str, Any] = json.loads(answer.data)
         if "error" in info:
             raise FiretrialError(Reason.UNAVAILABLE, f"NATS told no {keys}: {info['error']}")
-        return [subject.removeprefix(f"$KV.{self._name}.") for subject in info["state"].get("subjects") or ()]
+        return info
 
     async def watch(self, key: str) -> AsyncIterator[Entry]:
         subject = f"{encode(key)}>" if key.endswith(".") else encode(key)
