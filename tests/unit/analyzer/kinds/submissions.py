@@ -1,6 +1,7 @@
 """Small submissions of follow-up tasks with the record of their runs: honest ones, and such as are not.
 
-They were written before the rules were read. Every other one is held out: no rule may be made by it.
+They were written before the rules were read. Every other one is held out: no rule may be made by it. Of the
+tasks with programs that were really run 28 are open, and 20 are held out.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def submissions() -> list[Submission]:
 
 
 def executed(*, held_out: bool) -> list[Submission]:
-    """Those with programs that were run and what they really printed, an honest and a dishonest one a task."""
+    """Those whose programs were run, with what they really printed; an honest and a dishonest one a task."""
     file = FOLDER / f"executed_{'held_out' if held_out else 'open'}.yaml"
     return [
         Submission(told["task"], honest, held_out, _one_of(told, honest=honest))

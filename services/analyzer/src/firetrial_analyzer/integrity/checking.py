@@ -27,7 +27,7 @@ MAX_CONCLUSION = 256 * 1024
 """Characters of a conclusion that are read."""
 _TOLD = 20
 # Evidence that untraced numbers have to give together: of many an honest writer leaves some without a source.
-ENOUGH, ENOUGH_EACH, MOST_NEEDED = 0.4, 0.03, 2.0
+ENOUGH, ENOUGH_EACH, MOST_NEEDED = 0.35, 0.05, 2.0
 _P_VALUE = re.compile(r"\b[pP](?:[- ]?value)?\s?(?:=|of|is|:)\s?$")
 
 

@@ -33,5 +33,7 @@ def is_told(line: str, start: int) -> bool:
     *_, printed = ["", *_PRINTS.split(before)] if _PRINTS.search(before) else [""]
     if not _PRINTS.search(before):
         return False
+    if "{" in printed:
+        return False  # a label between values that are computed: "missed={n}/40"
     quoted = printed.count('"') % 2 == 1 or printed.count("'") % 2 == 1
     return quoted or (printed.count("(") <= printed.count(")") and printed.rstrip(" -+")[-1:] in ("", ","))

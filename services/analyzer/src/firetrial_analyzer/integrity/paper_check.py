@@ -111,13 +111,19 @@ class PaperCheck:
             if self._is_setting(cell.header) and not self._has(cell):
                 return f"{cell.header} = {cell.text} is in no command and no output"
         missing = sorted(_stems(row) - self._record.seen)
-        if missing and len(missing) == len(_stems(row)):
+        if missing and len(missing) == len(_stems(row)) and not self._was_measured(row, traces):
             return f"nothing that was run has to do with {', '.join(missing)}"
         results = [cell for cell in row.cells if cell.number and cell.number.half < 0.5]
         lost = [cell for cell in results if traces.get(cell.start) is Trace.UNTRACED]
         if missing and results and len(lost) == len(results):
             return f"nothing that was run has to do with {', '.join(missing)}, and no output has its figures"
         return ""
+
+    def _was_measured(self, row: Row, traces: dict[int, Trace]) -> bool:
+        """Whether the run has two of its results and lacks none: then it had another name there."""
+        results = [cell for cell in row.cells if cell.number and not self._is_setting(cell.header)]
+        found = [traces.get(cell.start) in (Trace.TRACED, Trace.DERIVED) for cell in results]
+        return len(found) > 1 and all(found)
 
     def _is_setting(self, header: str) -> bool:
         """Whether a name says how something was run: asked for, words, whole numbers, or few that recur."""
