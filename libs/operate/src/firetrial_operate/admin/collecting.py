@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from firetrial_kit.attendance import KIND, attendants
+from firetrial_kit.attendance import KIND
 from firetrial_kit.jetstream import reach
-from firetrial_kit.kv import encode
+from firetrial_kit.kv import decode
 from firetrial_operate.access import Access
 from firetrial_operate.admin.deleting import measured
+from firetrial_operate.admin.runners import BUCKET
 from firetrial_operate.admin.services import SERVICES, installation, stewards
+from firetrial_operate.admin.stored import Stored, messages
 
 _GONE = timedelta(days=1)
+_STREAM = f"KV_{BUCKET}"
 
 
 @dataclass(frozen=True, slots=True)
 class Unused:
-    """Objects by uri, their bytes, and the names of runners that have said nothing for a day."""
+    """Objects by uri, their bytes, and the last words of runners that were silent for a day, by name."""
 
     objects: tuple[str, ...]
     size: int
-    runners: tuple[str, ...]
+    runners: Mapping[str, Stored]
 
     async def remove(self, access: Access) -> None:
         for uri in self.objects:
             await access.objects.delete(uri)
-        for name in self.runners:
-            subject = f"$KV.ft_runner.{encode(f'{KIND}.{name}')}"
-            await reach(subject, access.js.purge_stream("KV_ft_runner", subject=subject))
+        for word in self.runners.values():
+            # Up to the word that was seen: one that has come back has a newer one. A broker that is killed
+            # may come back with an older one, by which nobody is there; the next collection takes it.
+            await reach(
+                word.subject,
+                access.js.purge_stream(_STREAM, seq=word.sequence + 1, subject=word.subject),
+            )
 
 
 async def collect(access: Access, grace: float) -> Unused:
@@ -39,7 +47,11 @@ async def collect(access: Access, grace: float) -> Unused:
         await asyncio.sleep(grace)
         first &= await _unused(access)
     sizes = [await measured(access.objects, uri) for uri in sorted(first)]
-    return Unused(tuple(sorted(first)), sum(size[1] for size in sizes if size), await _gone(access))
+    return Unused(
+        tuple(sorted(first)),
+        sum(size[1] for size in sizes if size),
+        await gone(access, datetime.now(UTC) - _GONE),
+    )
 
 
 async def _unused(access: Access) -> set[str]:
@@ -49,9 +61,11 @@ async def _unused(access: Access) -> set[str]:
     return found
 
 
-async def _gone(access: Access) -> tuple[str, ...]:
-    state = (await installation(access, "runner")).state
-    now, records = datetime.now(UTC), attendants(state)
-    known = {id_: await records.find(id_) for id_ in await records.ids()}
-    # None: it took leave, which left a mark in its place.
-    return tuple(id_ for id_, one in known.items() if one is None or now - one.seen_at > _GONE)
+async def gone(access: Access, before: datetime) -> dict[str, Stored]:
+    """The last words of runners that have said nothing since `before`, by the broker's clock."""
+    prefix = f"$KV.{BUCKET}.{KIND}."
+    return {
+        decode(word.subject.removeprefix(prefix)): word
+        async for word in messages(access.js, _STREAM, f"{prefix}>", headers_only=True)
+        if word.at < before
+    }
