@@ -23,6 +23,8 @@ from firetrial_runner.wire import cost_cap
 
 _EVERY_S, _AGAIN_S = 60.0, 5.0
 """Seconds between sweeps, and after one that was broken off."""
+_POOLS = 8
+"""Pools that are cleared in one sweep, each for some seconds."""
 _GRACE_S = 5.0
 """Seconds that a lease may be over before another runner acts on it: clocks differ."""
 
@@ -68,12 +70,13 @@ class Reaper:
         await self._count_sandboxes(dead)
         for lease in dead:
             await asyncio.to_thread(self._remove_folders, lease)
-        await self._end_runs(dead)
+        going_on = await self._end_runs(dead)
         for lease in dead:
             self.presence.forget(lease)
         await self.dispatch.turns.sweep()
         await self.dispatch.quotas.sweep()
         await looks.forget(self.books, self.clock, self._looked)
+        await self._clear_pools(going_on)
 
     def _remove_folders(self, lease: str) -> None:
         for folder in self.work_dir.glob(f"*.{lease}"):
@@ -89,7 +92,8 @@ class Reaper:
             leaked=sum(lease in dead for lease, _ in found),
         )
 
-    async def _end_runs(self, dead: set[str]) -> None:
+    async def _end_runs(self, dead: set[str]) -> list[Run]:
+        """Returns those that had not ended."""
         ids = [id_ for id_ in await self.books.runs.ids() if id_ not in self._over]
         records = await self.books.find_runs(ids)
         self._over.update(record.run.id for record in records if record.run.state is RunState.ENDED)
@@ -97,24 +101,27 @@ class Reaper:
         self._forsaken.update(dict.fromkeys(left, forsaken_wire.LOOKS))
         going_on = [record for record in records if record.run.state is not RunState.ENDED]
         self.metrics.census.see(await census.take(self.books, going_on, cost_cap))
-        await unattended.tell(self.books, self.clock, [record.run for record in going_on])
-        for run in [record.run for record in going_on]:
+        open_runs = [record.run for record in going_on]
+        await unattended.tell(self.books, self.clock, open_runs)
+        for run in open_runs:
             if run.is_over or run.lease is None:
                 continue
             if run.lease.holder in dead:
                 await self.dispatch.recover(run.id, "its runner died", dead=run.lease.holder)
             elif (self.clock.now() - run.lease.expires_at).total_seconds() > _GRACE_S:
                 await self.dispatch.recover(run.id, "its runner is gone")
-        await self._clear_pools([record.run for record in going_on])
+        return open_runs
 
     async def _clear_pools(self, going_on: list[Run]) -> None:
         """Where a pool's runner is there, or is wanted, it settles such work itself."""
         wanted = {run.pool for run in going_on if not run.is_over}
-        if not (idle := self._forsaken.keys() - wanted):
-            return
-        for pool in idle - await unattended.served(self.books, self.clock):
-            if settled := await forsaken_wire.clear(self.bus, self.dispatch, pool, self.quiet_s):
-                self.log.info("work of ended runs taken away", pool=pool, count=settled)
-            self._forsaken[pool] -= 1
-            if not self._forsaken[pool]:
-                del self._forsaken[pool]
+        if idle := self._forsaken.keys() - wanted:
+            idle -= await unattended.served(self.books, self.clock)
+            await asyncio.gather(*map(self._clear, sorted(idle)[:_POOLS]))
+
+    async def _clear(self, pool: str) -> None:
+        if settled := await forsaken_wire.clear(self.bus, self.dispatch, pool, self.quiet_s):
+            self.log.info("work of ended runs taken away", pool=pool, count=settled)
+        self._forsaken[pool] -= 1
+        if not self._forsaken[pool]:
+            del self._forsaken[pool]
