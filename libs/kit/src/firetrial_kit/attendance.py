@@ -35,7 +35,8 @@ class Attendant:
 
     `alone` is False where it shares its process with other services, which cannot end by itself. An operator
     sets `drain_asked`; `draining` is the process's own word. `takes` are the kinds of work of its pool, as in
-    ft.work.<kind>.<pool>, that it takes; None where it is of a version that does not tell.
+    ft.work.<kind>.<pool>, that it takes; None where it is of a version that does not tell. `page` is where
+    others reach its metrics, as host:port; empty where they do not.
     """
 
     instance: str
@@ -50,6 +51,7 @@ class Attendant:
     drain_asked: bool = False
     draining: bool = False
     takes: tuple[str, ...] | None = None
+    page: str = ""
 
     def there(self, now: datetime) -> bool:
         return now - self.seen_at < timedelta(seconds=MISSING_S)
@@ -62,6 +64,12 @@ class Attendant:
 def attendants(state: State) -> Records[Attendant]:
     """All that were there, in the state of their service; some may be gone."""
     return Records(state, KIND, Attendant)
+
+
+async def known(records: Records[Attendant]) -> list[Attendant]:
+    """Every one of them, sorted by instance."""
+    found = [await records.find(id_) for id_ in await records.ids()]
+    return [one for one in found if one is not None]
 
 
 def of(
@@ -79,6 +87,7 @@ def of(
         seen_at=now,
         alone=parts.retire is not None,
         takes=takes,
+        page=parts.page,
     )
     return Attendance(parts.state, parts.clock, me, busy, parts.retire)
 

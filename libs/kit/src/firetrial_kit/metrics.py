@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -113,6 +114,16 @@ def new_registry() -> CollectorRegistry:
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     return registry
+
+
+def reachable(address: str, port: int) -> str:
+    """Where a page served at `address` with the port that it got is for other machines; "" where nowhere."""
+    host = address.rpartition(":")[0].strip("[]")
+    if host in {"0.0.0.0", "::", ""}:  # noqa: S104 - is told from it
+        host = socket.gethostname()
+    elif host == "localhost" or host.startswith("127.") or host == "::1":
+        return ""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @contextmanager

@@ -66,6 +66,8 @@ class Parts:
     # Set to take no more work, see through what is in hand however long that takes, and end. None in a
     # process that hosts other services, too.
     retire: asyncio.Event | None = None
+    # Where others reach its page of metrics, as host:port; empty where nobody beyond this machine does.
+    page: str = ""
 
     @property
     def registry(self) -> CollectorRegistry:
@@ -119,6 +121,7 @@ class _Process:
     metrics: metrics.KitMetrics
     gate: auth.Gate
     server: rpc.Server
+    metrics_port: int
     log: Log
     stack: AsyncExitStack
     # Of a process with one service alone.
@@ -147,6 +150,7 @@ class _Process:
             broker=BrokerFigures(self.client).read,
             log=self.log.bind(service=name),
             instance=f"{socket.gethostname()}-{os.getpid()}-{digest(os.urandom(8).hex(), length=6)}",
+            page=metrics.reachable(settings.metrics_address, self.metrics_port),
             stack=self.stack,
             gate=self.gate,
             retire=self.retire,
@@ -157,7 +161,7 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
     """Run the services until SIGTERM or SIGINT, then drain."""
     stop, ready, retiring = _told_to_end(), asyncio.Event(), asyncio.Event()
     async with AsyncExitStack() as stack:
-        process = await _process(builds, environ, stack, retiring)
+        process = await _process(builds, environ, stack, ready, retiring)
         common, server, log = process.settings, process.server, process.log
         services: list[Service] = []
         keepers: list[Keeper] = []
@@ -166,9 +170,6 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
             service.register(server)
             services.append(service)
             keepers += keeping
-        metrics_port = stack.enter_context(
-            metrics.serving(process.metrics.registry, common.metrics_address, ready.is_set)
-        )
         rpc_port = await server.start()
         consumers = [
             counted(_tuned(consumer, common), process.metrics)
@@ -180,8 +181,8 @@ async def serve(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None
         meanwhile = [work for service in services for work in service.background]
         background = [asyncio.create_task(work()) for work in (*meanwhile, *(one.run for one in keepers))]
         ready.set()
-        _announce(common, rpc_port, metrics_port)
-        log.info("serving", rpc_port=rpc_port, metrics_port=metrics_port, services=list(builds))
+        _announce(common, rpc_port, process.metrics_port)
+        log.info("serving", rpc_port=rpc_port, metrics_port=process.metrics_port, services=list(builds))
         await _until(stop, [*tasks, *background, asyncio.create_task(retirement.run())], log)
         retiring.set()
         ready.clear()
@@ -207,7 +208,11 @@ def _told_to_end() -> asyncio.Event:
 
 
 async def _process(
-    builds: Mapping[str, Build], environ: Mapping[str, str], stack: AsyncExitStack, retiring: asyncio.Event
+    builds: Mapping[str, Build],
+    environ: Mapping[str, str],
+    stack: AsyncExitStack,
+    ready: asyncio.Event,
+    retiring: asyncio.Event,
 ) -> _Process:
     alone = next(iter(builds)) if len(builds) == 1 else ""
     common = CommonSettings.from_env(environ, alone)
@@ -224,8 +229,9 @@ async def _process(
     ) else None  # fmt: skip
     gate, audit = auth.open_gate(common.tokens_file, SystemClock(), log), Audit(bus, SystemClock(), log)
     server = rpc.Server(common.rpc_address, metrics=kit_metrics, log=log, tls=tls, gate=gate, audit=audit)
+    port = stack.enter_context(metrics.serving(registry, common.metrics_address, ready.is_set))
     retire = retiring if alone else None
-    return _Process(common, environ, client, bus, kit_metrics, gate, server, log, stack, retire)
+    return _Process(common, environ, client, bus, kit_metrics, gate, server, port, log, stack, retire)
 
 
 class _Retirement:

@@ -69,10 +69,22 @@ def _option(name: str, told: str, **how: Any) -> Callable[[Callable[..., None]],
 @_option("--env-file", "The runners' settings: a file of mode 600 that nodes see.", type=_PATH)
 @_option("--folder", "Where jobs start; nodes see it.", type=_PATH, default=Path())
 @_option("--every every_s", "Time between two looks.", default="10s", callback=_seconds)
+@_option(
+    "--targets scraped", "A file to tell Prometheus in which of the pool's runners are there.", type=_PATH
+)
 @_option("--once", "Look and act once, then end: for cron.", is_flag=True)
 @_option("--json as_json", "Tell of each round in a line of JSON.", is_flag=True)
 def pilots(
-    pool: str, most: int, least: int, beside: int, every_s: float, *, once: bool, as_json: bool, **given: Any
+    pool: str,
+    most: int,
+    least: int,
+    beside: int,
+    *,
+    every_s: float,
+    scraped: Path | None,
+    once: bool,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Keep as many runners in a cluster as a pool has work for, and never more than --max.
 
@@ -98,7 +110,7 @@ def pilots(
     logs.configure(environ.get("FIRETRIAL_LOG_LEVEL") or "info")
     aim, told = Aim(most, least, pilot.slots, beside), _Tell(pool, most, as_json=as_json)
     try:
-        asyncio.run(watch(pilot, aim, environ, every_s=every_s, once=once, told=told))
+        asyncio.run(watch(pilot, aim, environ, every_s=every_s, once=once, told=told, scraped=scraped))
     except FiretrialError as error:
         raise click.ClickException(error.message) from error
 

@@ -6,11 +6,12 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from firetrial_kit import jetstream, logs, metrics
+from firetrial_kit.attendance import attendants, known
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
@@ -23,6 +24,7 @@ from firetrial_runner.pilots.course import Aim
 from firetrial_runner.pilots.fleet import Fleet, HeldError, Round
 from firetrial_runner.pilots.pilot_metrics import PilotMetrics
 from firetrial_runner.pilots.starting import Pilot
+from firetrial_runner.pilots.targets import targets, write
 from firetrial_runner.schedulers import open_scheduler
 
 Told = Callable[[Round | FiretrialError], None]
@@ -30,11 +32,19 @@ _LEAST_TTL_S = 10.0
 
 
 async def watch(
-    pilot: Pilot, aim: Aim, environ: Mapping[str, str], *, every_s: float, once: bool, told: Told
+    pilot: Pilot,
+    aim: Aim,
+    environ: Mapping[str, str],
+    *,
+    every_s: float,
+    once: bool,
+    told: Told,
+    scraped: Path | None = None,
 ) -> None:
     """See to the pilots of a pool every `every_s` seconds, until SIGTERM or SIGINT; or `once`.
 
-    Where another does, wait until it is gone; `once` raises HeldError, and whatever else a round raises.
+    `scraped` is a file that tells Prometheus of the pool's runners. Where another sees to the pool, wait
+    until it is gone; `once` raises HeldError, and whatever else a round raises.
     """
     settings, log = CommonSettings.from_env(environ, SERVICE), logs.logger("pilots")
     stop = asyncio.Event()
@@ -44,12 +54,13 @@ async def watch(
         client = await jetstream.connected(settings, "pilots")
         stack.push_async_callback(client.close)
         registry, clock = metrics.new_registry(), SystemClock()
+        state = await JetStreamState.open(client, f"ft_{SERVICE}")
         fleet = Fleet(
             pool=pilot.pool,
             aim=aim,
             scheduler=open_scheduler(pilot.scheduler, pilot.folder / "pilots"),
             work=Backlog(client),
-            ledgers=berth.ledgers(await JetStreamState.open(client, f"ft_{SERVICE}")),
+            ledgers=berth.ledgers(state),
             spec=pilot.job,
             clock=clock,
             metrics=PilotMetrics(registry, pilot.pool, pilot.scheduler, aim),
@@ -59,20 +70,29 @@ async def watch(
             ttl_s=max(_LEAST_TTL_S, 3 * every_s),
             gone=gone,
         )
+
+        async def go_round() -> Round:
+            done = await fleet.go_round()
+            if scraped is not None:
+                write(scraped, targets(await known(attendants(state)), pilot.pool, clock.now()))
+            return done
+
         if once:
-            told(await fleet.go_round())
+            told(await go_round())
             await fleet.leave()
             return
         stack.enter_context(metrics.serving(registry, settings.metrics_address, lambda: not stop.is_set()))
-        await _rounds(fleet, every_s, stop, told)
+        await _rounds(fleet, go_round, every_s, stop, told)
         with suppress(FiretrialError):
             await fleet.leave()
 
 
-async def _rounds(fleet: Fleet, every_s: float, stop: asyncio.Event, told: Told) -> None:
+async def _rounds(
+    fleet: Fleet, go_round: Callable[[], Awaitable[Round]], every_s: float, stop: asyncio.Event, told: Told
+) -> None:
     while not stop.is_set():
         try:
-            told(await fleet.go_round())
+            told(await go_round())
         except HeldError as error:
             told(error)
         except FiretrialError as error:
