@@ -133,8 +133,11 @@ class Restored:
     remarks: tuple[str, ...] = field(default=())
 
 
-async def restore(keeper: Steward, to: Installation) -> Restored:
-    """Put the copies back into the state, and what follows from them. A record that stands there stays."""
+async def restore(keeper: Steward, to: Installation, each: Callable[[], object] = lambda: None) -> Restored:
+    """Put the copies back into the state, and what follows from them. A record that stands there stays.
+
+    `each` is called after each copy.
+    """
     gate = asyncio.Semaphore(_AT_ONCE)
 
     async def put_back(key: str) -> bool:
@@ -146,6 +149,8 @@ async def restore(keeper: Steward, to: Installation) -> Restored:
                 if error.reason is not Reason.ALREADY_EXISTS:
                     raise
                 return False
+            finally:
+                each()
             return True
 
     done = await asyncio.gather(*map(put_back, await keeper.copies(to.objects)))

@@ -16,6 +16,7 @@ from firetrial_kit.errors import Fault, FiretrialError, Reason, invalid
 from firetrial_kit.objects import Objects
 from firetrial_kit.service import open_objects
 from firetrial_kit.settings import CommonSettings, SettingsError
+from firetrial_operate.progress import SILENT, Progress
 
 _OBJECTS = "FIRETRIAL_OBJECTS_URL"
 _NATS = "FIRETRIAL_NATS_URL"
@@ -23,11 +24,15 @@ _NATS = "FIRETRIAL_NATS_URL"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The broker and the objects, with every right; `where` tells them apart from another installation's."""
+    """The broker and the objects, with every right; `where` tells them apart from another installation's.
+
+    How far long work with them is goes to `progress`.
+    """
 
     client: Client
     objects: Objects
     where: str
+    progress: Progress = SILENT
 
     @property
     def js(self) -> JetStreamContext:
@@ -76,11 +81,12 @@ def settings(environ: Mapping[str, str]) -> CommonSettings:
 
 
 @asynccontextmanager
-async def opened(environ: Mapping[str, str]) -> AsyncIterator[Access]:
+async def opened(environ: Mapping[str, str], progress: Progress = SILENT) -> AsyncIterator[Access]:
     """The installation that `environ` names. Raises UNAVAILABLE where its broker does not answer."""
     told = settings(environ)
     client = await jetstream.connected(told, "operator")
     try:
-        yield Access(client, open_objects(told, "operator"), f"{told.nats_url} {told.objects_url}")
+        where = f"{told.nats_url} {told.objects_url}"
+        yield Access(client, open_objects(told, "operator"), where, progress)
     finally:
         await client.close()

@@ -30,6 +30,7 @@ from firetrial_kit.keeping import NAME
 from firetrial_operate.access import Access
 from firetrial_operate.admin import broker
 from firetrial_operate.admin.snapshots import write_out
+from firetrial_operate.progress import Part
 
 FORMAT = "firetrial.backup/1"
 _AT_ONCE = 8
@@ -147,9 +148,11 @@ async def _streams(access: Access, folder: Folder) -> dict[str, Any]:
         if info.config.retention == RetentionPolicy.LIMITS
     }
     written = {}
-    for name in sorted(names, key=lambda name: not name.startswith("KV_")):
-        written[name] = await write_out(access.client, name, folder.stream(name))
-        written[name]["consumers"] = read.get(name, [])
+    with access.progress.of("streams written out", len(names)) as part:
+        for name in sorted(names, key=lambda name: not name.startswith("KV_")):
+            written[name] = await write_out(access.client, name, folder.stream(name), part)
+            written[name]["consumers"] = read.get(name, [])
+            part.step()
     return written
 
 
@@ -183,20 +186,28 @@ async def _objects(access: Access, folder: Folder, *, copied: bool) -> dict[str,
 async def _each(access: Access, folder: Folder, *, copied: bool) -> AsyncIterator[dict[str, Any]]:
     for bucket in _KEPT:
         uris = [f"{bucket}/{key}" for key in await access.objects.keys(bucket, "")]
-        for start in range(0, len(uris), _AT_ONCE):
-            some = uris[start : start + _AT_ONCE]
-            for one in await asyncio.gather(*(_one(access, folder, uri, copied=copied) for uri in some)):
-                if one is not None:
-                    yield one
+        done = f"objects of {bucket} {'copied' if copied else 'listed'}"
+        with access.progress.of(done, len(uris)) as part:
+            for start in range(0, len(uris), _AT_ONCE):
+                some = uris[start : start + _AT_ONCE]
+                read = (_one(access, folder, uri, part, copied=copied) for uri in some)
+                for one in await asyncio.gather(*read):
+                    part.step()
+                    if one is not None:
+                        yield one
 
 
-async def _one(access: Access, folder: Folder, uri: str, *, copied: bool) -> dict[str, Any] | None:
+async def _one(
+    access: Access, folder: Folder, uri: str, part: Part, *, copied: bool
+) -> dict[str, Any] | None:
     """An object as it is listed; None for one that was deleted meanwhile."""
     try:
         ref = await access.objects.stat(uri)
         if ref is None:
             return None
-        sha256, size = (await copy(access, uri, folder.object(uri))) if copied else (ref.sha256, ref.size)
+        sha256, size = ref.sha256, ref.size
+        if copied:
+            sha256, size = await copy(access, uri, folder.object(uri), part)
     except FiretrialError as error:
         if error.reason is Reason.NOT_FOUND:
             return None
@@ -204,7 +215,7 @@ async def _one(access: Access, folder: Folder, uri: str, *, copied: bool) -> dic
     return {"uri": uri, "sha256": sha256, "size": size, "media_type": ref.media_type}
 
 
-async def copy(access: Access, uri: str, to: Path) -> tuple[str, int]:
+async def copy(access: Access, uri: str, to: Path, told: Part) -> tuple[str, int]:
     """Copy an object, whole or not at all; gives its sha256 and size. One that was copied before stays."""
     ref = await access.objects.stat(uri)
     if ref and ref.sha256 and await asyncio.to_thread(_hash_if_there, to) == ref.sha256:
@@ -216,6 +227,7 @@ async def copy(access: Access, uri: str, to: Path) -> tuple[str, int]:
         async for piece in access.objects.stream(uri):
             hashed.update(piece)
             size += len(piece)
+            told.step(0, len(piece))
             await asyncio.to_thread(file.write, piece)
     part.replace(to)
     return hashed.hexdigest(), size

@@ -12,6 +12,7 @@ from firetrial_operate import printing
 from firetrial_operate.access import opened
 from firetrial_operate.admin.backup import back_up
 from firetrial_operate.admin.restore import Restoring
+from firetrial_operate.progress import progress
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -29,7 +30,7 @@ def backup(dest: Path, *, objects: str, as_json: bool) -> None:
     """
 
     async def make() -> dict[str, Any]:
-        async with opened(os.environ) as access:
+        async with opened(os.environ, progress(quiet=as_json)) as access:
             return await back_up(access, dest, copied=objects == "copy")
 
     told = printing.run(make())
@@ -53,7 +54,7 @@ def restore(source: Path, *, replicas: str | None, yes: bool, dry_run: bool, as_
     """
 
     async def put() -> dict[str, Any]:
-        async with opened(os.environ) as access:
+        async with opened(os.environ, progress(quiet=as_json)) as access:
             restoring = Restoring(access, source, int(replicas or 0))
             manifest = await restoring.check()
             if dry_run:

@@ -29,8 +29,9 @@ class Unused:
     runners: Mapping[str, Stored]
 
     async def remove(self, access: Access) -> None:
-        for uri in self.objects:
-            await access.objects.delete(uri)
+        with access.progress.of("objects removed", len(self.objects)) as part:
+            for uri in self.objects:
+                await part.after(access.objects.delete(uri))
         for word in self.runners.values():
             # Up to the word that was seen: one that has come back has a newer one. A broker that is killed
             # may come back with an older one, by which nobody is there; the next collection takes it.
@@ -46,7 +47,8 @@ async def collect(access: Access, grace: float) -> Unused:
     if first:
         await asyncio.sleep(grace)
         first &= await _unused(access)
-    sizes = [await measured(access.objects, uri) for uri in sorted(first)]
+    with access.progress.of("objects measured", len(first)) as part:
+        sizes = [await part.after(measured(access.objects, uri)) for uri in sorted(first)]
     return Unused(
         tuple(sorted(first)),
         sum(size[1] for size in sizes if size),
@@ -56,8 +58,9 @@ async def collect(access: Access, grace: float) -> Unused:
 
 async def _unused(access: Access) -> set[str]:
     found: set[str] = set()
-    for one in stewards(*SERVICES):
-        found |= {*await one.unused(await installation(access, one.service))}
+    with access.progress.of("services asked", len(SERVICES)) as part:
+        for one in stewards(*SERVICES):
+            found |= {*await part.after(one.unused(await installation(access, one.service)))}
     return found
 
 

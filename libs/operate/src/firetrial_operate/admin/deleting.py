@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -63,6 +63,12 @@ class Plan:
         """All that goes, by its names."""
         records = [f"{name}: {key}" for name, keys in self.records.items() for key in keys]
         return [*self.objects, *records, *self.subjects, *(f"dead letter {place}" for place in self.letters)]
+
+    @property
+    def short(self) -> str:
+        """How much that is."""
+        records, facts = sum(map(len, self.records.values())), sum(self.subjects.values())
+        return f"{len(self.objects)} objects, {records} records, {facts} facts"
 
 
 class Deleting:
@@ -123,16 +129,22 @@ class Deleting:
             await self._purge(EVENTS, subject)
         for place in plan.letters:
             await reach(DEAD, self._access.js.delete_msg(DEAD, place))
-        for uri in plan.objects:
-            await self._access.objects.delete(uri)
-        # The experiment's own record goes last: by it the others are found again.
-        for name in sorted(plan.records, key=lambda name: name == "runner"):
-            for key in plan.records[name]:
-                await self._to[name].state.delete(key)
+        with self._access.progress.of("objects deleted", len(plan.objects)) as part:
+            for uri in plan.objects:
+                await part.after(self._access.objects.delete(uri))
+        with self._access.progress.of("records deleted", sum(map(len, plan.records.values()))) as part:
+            # The experiment's own record goes last: by it the others are found again.
+            for name in sorted(plan.records, key=lambda name: name == "runner"):
+                for key in plan.records[name]:
+                    await part.after(self._to[name].state.delete(key))
         return await self._prove(plan.experiment)
 
     async def _note(self, plan: Plan) -> None:
-        gone = [await self._measured(uri) for uri in plan.objects]
+        gone = []
+        with self._access.progress.of("objects noted", len(plan.objects)) as part:
+            for uri in plan.objects:
+                gone.append(one := await self._measured(uri))
+                part.step(size=one.size if one else 0)
         note = {
             "experiment": plan.experiment,
             "noted_at": datetime.now(UTC).isoformat(),
@@ -222,12 +234,14 @@ class Deleting:
             found[one.service] = await one.belongings(self._to[one.service], experiment, runs)
         return found
 
-    async def _there(self, service: str, keys: Iterable[str]) -> list[str]:
+    async def _there(self, service: str, keys: Collection[str]) -> list[str]:
         state = self._to[service].state
-        return [key for key in keys if await state.get(key) is not None]
+        with self._access.progress.of(f"records of the {service} looked for", len(keys)) as part:
+            return [key for key in keys if await part.after(state.get(key)) is not None]
 
-    async def _stored(self, uris: Iterable[str]) -> set[str]:
-        return {uri for uri in uris if await self._access.objects.stat(uri) is not None}
+    async def _stored(self, uris: Collection[str]) -> set[str]:
+        with self._access.progress.of("objects looked for", len(uris)) as part:
+            return {uri for uri in uris if await part.after(self._access.objects.stat(uri)) is not None}
 
     async def _subjects(self, tokens: set[str]) -> dict[str, int]:
         """Subjects of facts about these, and how many there are on each."""

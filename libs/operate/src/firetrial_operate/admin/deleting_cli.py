@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
-from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_operate import printing
 from firetrial_operate.access import Access, opened
 from firetrial_operate.admin.collecting import collect
-from firetrial_operate.admin.deleting import Deleting, Plan
+from firetrial_operate.admin.deleting import Deleting
+from firetrial_operate.admin.retention import check, deleted, old
+from firetrial_operate.progress import progress
 
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -38,12 +39,12 @@ def experiment(experiment: str, *, despite_release: bool, yes: bool, dry_run: bo
     """
 
     async def go() -> dict[str, Any]:
-        async with opened(os.environ) as access:
+        async with opened(os.environ, progress(quiet=as_json)) as access:
             deleting = await Deleting.open(access)
             plan = await deleting.plan(experiment, despite_release=despite_release)
             if dry_run:
                 return asdict(plan)
-            printing.confirm(f"Delete {experiment}: {_told(plan)}?", sure=yes)
+            printing.confirm(f"Delete {experiment}: {plan.short}?", sure=yes)
             return await deleting.delete(plan)
 
     told = printing.run(go())
@@ -68,11 +69,6 @@ def _show(proof: dict[str, Any]) -> None:
     click.echo(f"  proof: results/deletions/{proof['experiment']}/proof.json, sha256 {proof['sha256']}")
 
 
-def _told(plan: Plan) -> str:
-    records, facts = sum(map(len, plan.records.values())), sum(plan.subjects.values())
-    return f"{len(plan.objects)} objects, {records} records, {facts} facts"
-
-
 def _age(_: click.Context, __: click.Parameter, value: str) -> timedelta:
     match = re.fullmatch(r"(\d{1,5})([hdw])", value)
     if match is None:
@@ -88,49 +84,31 @@ def _age(_: click.Context, __: click.Parameter, value: str) -> timedelta:
               help="Leave or take those whose scores a release rests on.")  # fmt: skip
 @printing.destructive
 def retention(*, older_than: timedelta, keep_releases: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
-    """Delete experiments that ended long ago, each with its proof."""
+    """Delete experiments that ended long ago, each with its proof.
+
+    One that fails keeps no other; it is told, and the exit code says so.
+    """
 
     async def go() -> list[dict[str, Any]]:
-        async with opened(os.environ) as access:
+        async with opened(os.environ, progress(quiet=as_json)) as access:
             deleting = await Deleting.open(access)
-            told, plans = await _old(deleting, older_than, keep_releases=keep_releases)
+            before = datetime.now(UTC) - older_than
+            with access.progress.of("experiments looked at") as part:
+                told, plans = await old(deleting, before, part, keep_releases=keep_releases)
             if not dry_run and plans:
                 printing.confirm(f"Delete {len(plans)} experiments?", sure=yes)
-                for plan in plans:
-                    told[plan.experiment]["proof"] = (await deleting.delete(plan))["sha256"]
-                    told[plan.experiment]["done"] = "deleted"
+                with access.progress.of("experiments deleted", len(plans)) as part:
+                    for plan in plans:
+                        told[plan.experiment] |= await part.after(deleted(deleting, plan))
             return list(told.values())
 
     told = printing.run(go())
     if as_json:
         printing.show_json(told)
-        return
-    rows = [(one["experiment"], one["done"], one["ended"], one["why"]) for one in told]
-    printing.table(["EXPERIMENT", "", "ENDED", "WHY"], rows)
-
-
-async def _old(
-    deleting: Deleting, age: timedelta, *, keep_releases: bool
-) -> tuple[dict[str, dict[str, Any]], list[Plan]]:
-    """What is said of each experiment, and the plans for those that go."""
-    told: dict[str, dict[str, Any]] = {}
-    plans, before = [], datetime.now(UTC) - age
-    for id_ in await deleting.experiments():
-        said = told[id_] = {"experiment": id_, "done": "stays", "ended": "", "why": ""}
-        try:
-            plan = await deleting.plan(id_, despite_release=not keep_releases, before=before)
-        except FiretrialError as error:
-            if error.reason is not Reason.PRECONDITION:
-                raise
-            said["why"] = error.message
-            continue
-        said["ended"] = plan.ended.isoformat() if plan.ended else ""
-        if plan.ended is None or plan.ended >= before:
-            said["why"] = "is not so old"
-            continue
-        said["done"], said["why"] = "would be deleted", _told(plan)
-        plans.append(plan)
-    return told, plans
+    else:
+        rows = [(one["experiment"], one["done"], one["ended"], one["why"]) for one in told]
+        printing.table(["EXPERIMENT", "", "ENDED", "WHY"], rows)
+    check(told)
 
 
 @click.command()
@@ -141,7 +119,7 @@ def gc(*, grace: float, yes: bool, dry_run: bool, as_json: bool) -> None:
     """Remove what nothing refers to: parts of tables that were merged, runners that are long gone."""
 
     async def go() -> dict[str, Any]:
-        async with opened(os.environ) as access:
+        async with opened(os.environ, progress(quiet=as_json)) as access:
             return await _collect(access, grace, yes=yes, dry_run=dry_run)
 
     told = printing.run(go())

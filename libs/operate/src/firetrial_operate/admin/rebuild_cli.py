@@ -12,6 +12,7 @@ from firetrial_kit import keeping
 from firetrial_operate import printing
 from firetrial_operate.access import opened
 from firetrial_operate.admin.services import SERVICES, installation, stewards
+from firetrial_operate.progress import progress
 
 
 @click.command("rebuild-state")
@@ -31,15 +32,17 @@ def rebuild_state(service: str, *, replicas: str, yes: bool, dry_run: bool, as_j
     async def restore() -> dict[str, Any]:
         told: dict[str, Any] = {}
         known = stewards(*names)
-        async with opened(os.environ) as access:
+        async with opened(os.environ, progress(quiet=as_json)) as access:
             if not dry_run:
                 printing.confirm(f"Rebuild the state of {', '.join(names)}?", sure=yes)
             for one in known:
                 to = await installation(access, one.service, int(replicas))
+                copies = len(await one.copies(access.objects))
                 if dry_run:
-                    told[one.service] = {"copies": len(await one.copies(access.objects))}
-                else:
-                    told[one.service] = asdict(await keeping.restore(one, to))
+                    told[one.service] = {"copies": copies}
+                    continue
+                with access.progress.of(f"records of the {one.service} put back", copies) as part:
+                    told[one.service] = asdict(await keeping.restore(one, to, part.step))
         return told
 
     told = printing.run(restore())

@@ -25,6 +25,7 @@ from firetrial_operate.admin import broker
 from firetrial_operate.admin.backup import FORMAT, Folder, hash_of
 from firetrial_operate.admin.services import SERVICES, installation, stewards
 from firetrial_operate.admin.snapshots import take_back
+from firetrial_operate.progress import Part
 
 _MARK = "restored/from.json"
 _JSON = "application/json"
@@ -56,14 +57,18 @@ class Restoring:
         self._streams = json.loads(self._folder.streams.read_text())
         await self._take(manifest)
         if manifest["objects"] == "copied":
-            await self._objects()
+            with self._access.progress.of("objects put", manifest["count"]) as part:
+                await self._objects(part)
         else:
-            await self._look()
-        for name in sorted(self._streams, key=lambda name: name.startswith("KV_")):
-            await self._stream(name)
+            with self._access.progress.of("objects looked for", manifest["count"]) as part:
+                await self._look(part)
+        with self._access.progress.of("streams put", len(self._streams)) as part:
+            for name in sorted(self._streams, key=lambda name: name.startswith("KV_")):
+                await part.after(self._stream(name, part))
         remarks = []
-        for one in stewards(*SERVICES):
-            remarks += await one.complete(await installation(self._access, one.service))
+        with self._access.progress.of("services completed", len(SERVICES)) as part:
+            for one in stewards(*SERVICES):
+                remarks += await part.after(one.complete(await installation(self._access, one.service)))
         await self._mark({"backup": manifest["sha256"], "done": True})
         return remarks
 
@@ -85,8 +90,10 @@ class Restoring:
         for name, told in json.loads(self._folder.streams.read_text()).items():
             yield from _fault(name, self._folder.stream(name), told["sha256"])
         if manifest["objects"] == "copied":
-            for one in self._listed():
-                yield from _fault(one["uri"], self._folder.object(one["uri"]), one["sha256"])
+            with self._access.progress.of("objects checked", manifest["count"]) as part:
+                for one in self._listed():
+                    yield from _fault(one["uri"], self._folder.object(one["uri"]), one["sha256"])
+                    part.step(size=one["size"])
 
     def _listed(self) -> Iterator[dict[str, Any]]:
         with self._folder.listing.open() as file:
@@ -122,10 +129,11 @@ class Restoring:
     async def _mark(self, told: dict[str, Any]) -> None:
         await self._access.objects.put("results", _MARK, json.dumps(told).encode(), _JSON)
 
-    async def _objects(self) -> None:
+    async def _objects(self, part: Part) -> None:
         listed = (one for one in self._listed() if one["uri"] != f"results/{_MARK}")
         while some := list(islice(listed, _AT_ONCE)):
             await asyncio.gather(*map(self._object, some))
+            part.step(len(some), sum(one["size"] for one in some))
 
     async def _object(self, one: dict[str, Any]) -> None:
         objects, uri = self._access.objects, one["uri"]
@@ -134,19 +142,20 @@ class Restoring:
             bucket, _, key = uri.partition("/")
             await objects.put_file(bucket, key, self._folder.object(uri), one["media_type"])
 
-    async def _look(self) -> None:
+    async def _look(self, part: Part) -> None:
         """Of a backup that only names its objects: they must lie in the target."""
         faults = []
         for one in self._listed():
             there = await self._access.objects.stat(one["uri"])
             if there is None or there.size < 0:
                 faults.append(Fault("object", one["uri"], "must lie in the target's store"))
+            part.step()
         if faults:
             raise FiretrialError(
                 Reason.PRECONDITION, f"the target's store lacks {len(faults)} objects", faults=faults[:20]
             )
 
-    async def _stream(self, name: str) -> None:
+    async def _stream(self, name: str, part: Part) -> None:
         told, js = self._streams[name], self._access.js
         there = await found(name, js.stream_info(name))
         if there is not None and there.state.last_seq != told["state"]["last_seq"]:
@@ -155,7 +164,7 @@ class Restoring:
         if self._replicas:
             told["config"]["num_replicas"] = self._replicas
         if there is None:
-            await take_back(self._access.client, name, told, self._folder.stream(name))
+            await take_back(self._access.client, name, told, self._folder.stream(name), part)
         for consumer in told["consumers"]:
             await self._consumer(name, consumer)
 

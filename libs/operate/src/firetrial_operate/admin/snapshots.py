@@ -14,12 +14,13 @@ from nats.aio.client import Client
 
 from firetrial_kit.errors import FiretrialError, Reason
 from firetrial_kit.jetstream import DOWN, reach, said
+from firetrial_operate.progress import Part
 
 _CHUNK = 128 * 1024
 _PATIENCE = 60.0
 
 
-async def write_out(client: Client, stream: str, to: Path) -> dict[str, Any]:
+async def write_out(client: Client, stream: str, to: Path, part: Part) -> dict[str, Any]:
     """Write the stream's messages to a file; gives {"config", "state", "sha256", "size"}.
 
     Raises UNAVAILABLE, and OSError where the disk is full.
@@ -38,6 +39,7 @@ async def write_out(client: Client, stream: str, to: Path) -> dict[str, Any]:
                 file.write(chunk.data)
                 hashed.update(chunk.data)
                 size += len(chunk.data)
+                part.step(0, len(chunk.data))
                 if chunk.reply:  # the broker sends on as it is told of what arrived
                     await client.publish(chunk.reply)
     finally:
@@ -53,7 +55,7 @@ async def write_out(client: Client, stream: str, to: Path) -> dict[str, Any]:
     }
 
 
-async def take_back(client: Client, stream: str, told: dict[str, Any], file: Path) -> None:
+async def take_back(client: Client, stream: str, told: dict[str, Any], file: Path, part: Part) -> None:
     """Make the stream of what was written out; it is there whole, or not at all. Raises UNAVAILABLE."""
     request = json.dumps({"config": told["config"], "state": told["state"]}).encode()
     to = (await _call(client, f"$JS.API.STREAM.RESTORE.{stream}", request))["deliver_subject"]
@@ -62,6 +64,7 @@ async def take_back(client: Client, stream: str, told: dict[str, Any], file: Pat
             answer = await _asked(client, to, chunk)
             if b"error" in answer:
                 raise FiretrialError(Reason.UNAVAILABLE, f"{stream} was not taken back: {answer!r}")
+            part.step(0, len(chunk))
     _checked(stream, json.loads(await _asked(client, to, b"")))
 
 
