@@ -47,3 +47,54 @@ def test_nobody_at_a_terminal_is_not_asked() -> None:
 )
 def test_sizes(count: int, told: str) -> None:
     assert printing.size(count) == told
+
+
+ROWS = st.integers(1, 6).flatmap(
+    lambda n: st.lists(
+        st.lists(st.text("abc -", max_size=30), min_size=n, max_size=n), min_size=1, max_size=5
+    )
+)
+
+
+def width(lines: list[list[str]]) -> int:
+    return max(len("  ".join(map(str.ljust, line, widths(lines)))) for line in lines)
+
+
+def widths(lines: list[list[str]]) -> list[int]:
+    return [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+
+
+@given(ROWS, st.integers(10, 120))
+def test_a_table_is_as_narrow_as_it_must_be(rows: list[list[str]], edge: int) -> None:
+    lines = [[f"COLUMN {n}" for n in range(len(rows[0]))], *rows]
+    found = printing.fitted(lines, edge, less=lines[0][1:3])
+    assert [line[0] for line in found] == [line[0] for line in lines]
+    if width(lines) <= edge:
+        assert found == lines
+    elif width(found) > edge:
+        assert max(widths(found)[1:], default=0) <= 6
+
+
+def test_what_says_less_goes_before_anything_is_cut() -> None:
+    lines = [
+        ["STREAM", "NAME", "KIND", "PENDING", "DRIFT"],
+        ["FT_EVT", "runner-proposal_assess_failed", "durable", "12", ""],
+        ["KV_ft_runner", "keeper", "durable", "0", ""],
+    ]
+    assert printing.fitted(lines, 68, ["DRIFT", "KIND"]) == lines
+    assert printing.fitted(lines, 67, ["DRIFT", "KIND"]) == [line[:4] for line in lines]
+    assert printing.fitted(lines, 52, ["DRIFT", "KIND"]) == [[*line[:2], line[3]] for line in lines]
+    assert printing.fitted(lines, 40, ["KIND"])[1:] == [
+        ["FT_EVT", "runner-p…s_failed", "12"],
+        ["KV_ft_runner", "keeper", "0"],
+    ]
+
+
+def test_what_is_piped_is_whole() -> None:
+    @click.command()
+    def command() -> None:
+        printing.table(["NAME", "WHY"], [["a" * 90, "b" * 90]], less=["WHY"])
+
+    assert (
+        CliRunner(env={"COLUMNS": "80"}).invoke(command).output.splitlines()[1] == f"{'a' * 90}  {'b' * 90}"
+    )

@@ -51,7 +51,7 @@ def audit(since: timedelta, tenant: str | None, principal: str | None, refused: 
     if as_json:
         printing.show_json(calls)
         return
-    printing.table(_COLUMNS, map(_row, calls))
+    printing.table(_COLUMNS, map(_row, calls), less=["FROM"])
 
 
 def _row(one: dict[str, Any]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -16,6 +17,7 @@ from firetrial_kit import logs
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
+_LEAST = 6
 _NESTED = (dict, list, tuple)
 _HIDDEN = frozenset(("Cc", "Cs", "Cf", "Zl", "Zp"))
 
@@ -53,13 +55,49 @@ def show_json(value: Any) -> None:
     click.echo(json.dumps(value, default=str))
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns two blanks apart; what stands in them is made safe."""
+def table(headers: Sequence[str], rows: Iterable[Sequence[object]], less: Sequence[str] = ()) -> None:
+    """Columns two blanks apart; what stands in them is made safe. On a terminal it is `fitted`."""
     lines = [list(headers), *([safe(cell) for cell in row] for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    if sys.stdout.isatty():
+        lines = fitted(lines, shutil.get_terminal_size().columns, less)
+    widths = _widths(lines)
     for number, line in enumerate(lines):
         text = "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         click.echo(click.style(text, bold=True) if number == 0 else text)
+
+
+def fitted(lines: Sequence[Sequence[str]], edge: int, less: Sequence[str] = ()) -> list[list[str]]:
+    """A table, headers first, made as narrow as `edge` characters where it is wider.
+
+    Columns go that are empty, then `less` one by one; then the longest cells are cut in their middle. The
+    first column, by which a line is known, stays whole, and six characters of each other: beyond that a
+    terminal wraps lines.
+    """
+    widths = _widths(lines)
+    empty = [n for n, cells in enumerate(zip(*lines[1:], strict=True)) if n and not any(cells)]
+    going = [*empty, *map(list(lines[0]).index, less)]
+    kept = list(range(len(widths)))
+    while going and _width([widths[n] for n in kept]) > edge:
+        if (column := going.pop(0)) in kept:
+            kept.remove(column)
+    first, *others = (widths[n] for n in kept)
+    levels = range(max(others, default=0), _LEAST, -1)
+    fits = (level for level in levels if _width([first, *(min(width, level) for width in others)]) <= edge)
+    level = next(fits, _LEAST)
+    return [[line[0], *(_cut(line[n], level) for n in kept[1:])] for line in lines]
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def _cut(text: str, level: int) -> str:
+    end = (level - 1) // 2
+    return text if len(text) <= level else f"{text[: level - 1 - end]}…{text[-end:]}"
 
 
 def confirm(question: str, *, sure: bool) -> None:

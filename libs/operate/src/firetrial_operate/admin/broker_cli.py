@@ -103,7 +103,7 @@ def consumers(ctx: click.Context, orphans: bool, idle: float, as_json: bool) -> 
         "",
         "DRIFT",
     ]
-    printing.table(headers, rows)
+    printing.table(headers, rows, less=["KIND", "REDELIVERED"])
 
 
 def _consumer(reader: Reader, orphan: bool) -> dict[str, Any]:

@@ -59,7 +59,8 @@ def list_(consumer: str, limit: int, as_json: bool) -> None:
          kept.letter.deliveries, kept.letter.reason, kept.requeued or "", kept.letter.error[:80])
         for kept in found
     ]  # fmt: skip
-    printing.table(["PLACE", "AT", "CONSUMER", "SUBJECT", "TRIES", "REASON", "REQUEUED", "ERROR"], rows)
+    headers = ["PLACE", "AT", "CONSUMER", "SUBJECT", "TRIES", "REASON", "REQUEUED", "ERROR"]
+    printing.table(headers, rows, less=["TRIES", "SUBJECT"])
 
 
 @dead.command()
