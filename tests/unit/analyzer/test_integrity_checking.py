@@ -275,6 +275,17 @@ def test_a_hostile_line_costs_little(text: str) -> None:
     assert time.process_time() - begun < 10
 
 
+@pytest.mark.parametrize("one", ["1e300", "-1e308", "5e-324", "9" * 300, "0", "1e150", "1e99", "7"])
+@pytest.mark.parametrize("other", ["1e308", "1e-308", "2e150", "0.0", "1e-400"])
+def test_numbers_of_absurd_sizes_end_nothing(one: str, other: str) -> None:
+    printed = f"accuracy {one} loss {other}\naccuracy {other}\naccuracy {one} {one}\n" * 5
+    for told in (
+        f"The mean accuracy is {one} ± {other}, a gain of {other} and a ratio of {one} over the loss.",
+        "The mean accuracy is 0.8123, a gain of 12.34 % (SD 0.12, 95 % CI 0.71 to 0.92) over the loss.",
+    ):
+        check(told, [*run(printed, printed), *edit("a.py", printed)])
+
+
 def long_run(steps: int) -> Iterator[Step]:
     chance = random.Random(3)  # noqa: S311 - the same numbers each time
     for n in range(1, steps + 1):

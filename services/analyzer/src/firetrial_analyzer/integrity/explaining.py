@@ -17,7 +17,7 @@ from itertools import chain
 from firetrial_analyzer.integrity.derivation import cues, deviations
 from firetrial_analyzer.integrity.ledger import Cell, Ledger
 from firetrial_analyzer.integrity.matching import Match, rarity
-from firetrial_analyzer.integrity.quantities import Quantity
+from firetrial_analyzer.integrity.quantities import Quantity, is_usual
 from firetrial_analyzer.integrity.ways import (
     HERE,
     Try,
@@ -70,8 +70,9 @@ class Explainer:
 
     def explain(self, wish: Wish, known: Sequence[Cell] = ()) -> Derived | None:
         """How it follows; None where it does not, or would too easily."""
-        if wish.typed:
+        if not _explicable(wish):
             return None
+        known = [cell for cell in known if is_usual(cell.value)]
         match = Match([*self._cells, *known], wish.words, wish.near, self._rare)
         groups = sorted(groups_of(match), key=lambda group: score_of(match, group), reverse=True)[:_GROUPS]
         if wish.mean and (derived := _deviation(wish, wish.mean, groups)):
@@ -96,12 +97,18 @@ class Explainer:
 
     def explain_by(self, wish: Wish, known: Sequence[Cell]) -> Derived | None:
         """How it follows from known numbers of the conclusion."""
-        if wish.typed:
+        if not _explicable(wish):
             return None
+        known = [cell for cell in known if is_usual(cell.value)]
         match = Match(known, wish.words, wish.near, self._rare)
         return _first(
             wish, of_pairs(wish, match, pairs_of(match, known, []), cues(wish.sentence, wish.quantity))
         )
+
+
+def _explicable(wish: Wish) -> bool:
+    told = wish.quantity
+    return not wish.typed and told.half > 0 and is_usual(told.value) and is_usual(told.half)
 
 
 def _deviation(wish: Wish, mean: Quantity, groups: Iterable[Sequence[Cell]]) -> Derived | None:

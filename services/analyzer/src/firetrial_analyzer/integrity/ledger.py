@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from firetrial_analyzer.integrity.labels import label
 from firetrial_analyzer.integrity.literals import sets
 from firetrial_analyzer.integrity.passages import Passage
-from firetrial_analyzer.integrity.quantities import NUMBER_WORDS
+from firetrial_analyzer.integrity.quantities import NUMBER_WORDS, is_usual
 from firetrial_analyzer.integrity.scanning import EVERY, Found, Text, header
 from firetrial_analyzer.taxonomy.actions import Line
 from firetrial_analyzer.taxonomy.steps import Citation, cite
@@ -154,6 +154,8 @@ class Ledger:
             if above is None and named.count < _KEPT:
                 above = header(text, found.line)
             value = -found.value if found.negative else found.value
+            if not is_usual(value):
+                continue
             shown = Line(line.step, line.text[:_SHOWN])
             named.add(
                 _Raw(value, self._rows + found.line, shown, above or "", command, (self._block, column))

@@ -38,6 +38,7 @@ class Quantity:
 MOST = 2000
 # More digits than a measurement has; float() of a million of them would take long.
 _MAX_DIGITS = 40
+_HUGE = 1e100
 _WHOLE, _MOST_POINTS = 0.5, 100
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
 _POWER = r"(?:[eE][-+−]?\d{1,3}(?!\w)|\s?[×x·*]\s?10\^?\{?[-−+⁻]?[\d⁰¹²³⁴-⁹]{1,3}\}?)"
@@ -72,6 +73,11 @@ _ROUGHLY = re.compile(
     r"(?:[~≈]|\b(?:about|around|roughly|approximately|nearly|almost|some|circa|over)) ?[$€£]?$", re.IGNORECASE
 )
 _SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
+
+
+def is_usual(value: float) -> bool:
+    """Whether a number is one that squares, products and ratios can be made of: 0, or of no absurd size."""
+    return value == 0 or 1 / _HUGE <= abs(value) <= _HUGE
 
 
 def quantities(text: str, most: int = MOST) -> list[Quantity]:

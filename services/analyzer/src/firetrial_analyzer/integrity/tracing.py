@@ -18,7 +18,7 @@ import numpy as np
 from firetrial_analyzer.integrity.labels import label, sentences, shared
 from firetrial_analyzer.integrity.literals import digits, sets
 from firetrial_analyzer.integrity.passages import Passage
-from firetrial_analyzer.integrity.quantities import MOST, Quantity, count, quantities
+from firetrial_analyzer.integrity.quantities import MOST, Quantity, count, is_usual, quantities
 from firetrial_analyzer.integrity.scanning import Found, Numbers, Text, Wanted, Way, admissible, header
 from firetrial_analyzer.integrity.sorting import Sort
 from firetrial_analyzer.taxonomy.steps import MAX_QUOTE, Citation, cite
@@ -290,9 +290,8 @@ def _specific(value: float, half: float) -> bool:
 def _count_around(target: Target, numbers: Numbers) -> None:
     """The different numbers of about this size, told as exactly as the target is."""
     size, half = abs(target.quantity.value), target.quantity.half
-    if not half or len(target.around) > CHANCE * target.forms + 1:
+    if not (half and is_usual(size) and is_usual(half)) or len(target.around) > CHANCE * target.forms + 1:
         return
     for factor in {factor for unit, factor, _, _ in target.ways if _may_lack(target, unit)}:
-        scaled = numbers * factor
-        near = scaled[(scaled >= size / 2) & (scaled <= size * 2)]
+        near = numbers[(numbers >= size / 2 / factor) & (numbers <= size * 2 / factor)] * factor
         target.around.update(np.unique(np.rint(near / (2 * half))).astype(int).tolist()[:5000])
