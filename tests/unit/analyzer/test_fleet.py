@@ -62,7 +62,9 @@ async def test_pools_consumers_and_streams() -> None:
     assert watched.value("stream_limit_bytes", stream="FT_EVT") is None
     assert watched.value("stream_limit_bytes", stream="FT_DEAD") == 64
     assert watched.value("dead_letters", consumer="judge-run_finished") == 1
-    assert watched.value("dead_letters", consumer="parser-paper_parsed") == 0, "or its first letter is not seen"
+    assert watched.value("dead_letters", consumer="parser-paper_parsed") == 0, (
+        "or its first letter is not seen"
+    )
     assert (watched.value("broker_storage_bytes"), watched.value("broker_storage_limit_bytes")) == (5, 100)
 
 
