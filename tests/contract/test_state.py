@@ -228,3 +228,23 @@ async def test_keys_that_come_and_go_are_listed_whenever_they_stand(nats_url: st
 
     await asyncio.gather(*(come_and_go(f"run.{name}") for name in "abcd"))
     await client.close()
+
+
+@pytest.mark.needs("nats-server")
+async def test_listings_at_the_same_time_read_no_mark_twice(nats_url: str) -> None:
+    client, bucket = await connect(nats_url, name="test"), f"t_{secrets.token_hex(4)}"
+    state = await JetStreamState.open(client, bucket)
+    for number in range(20):
+        await state.create(f"run.{number:02}", b"1")
+        await state.delete(f"run.{number:02}")
+    revision = await state.create("run.there", b"1")
+    first: set[str] = set()
+    for _ in range(10):
+        listing = [asyncio.create_task(state.keys("run")) for _ in range(8)]
+        for _ in range(5):
+            revision = await state.update("run.there", b"2", revision)
+        assert await asyncio.gather(*listing) == [["run.there"]] * 8
+        looks = await client.jetstream().consumers_info(f"KV_{bucket}")
+        first |= {look.name for look in looks if look.config.opt_start_seq in (None, 0, 1)}
+    assert len(first) <= 1
+    await client.close()

@@ -85,14 +85,17 @@ class JetStreamState:
     async def keys(self, prefix: str) -> list[str]:
         # Not by a watch, as the client's own keys(): that misses what is changed while it reads.
         found: list[str] = []
+        since = self._marks.upto
         while True:
             info = await self._info(f"{encode(prefix)}.>", len(found))
             page = info["state"].get("subjects") or ()
             found += [subject.removeprefix(f"$KV.{self._name}.") for subject in page]
             if not page:
                 break
-        left = await self._marks.without(found, info["created"], info["state"]["last_seq"]) if found else ()
-        return sorted(set(map(decode, left)))
+        if not found:
+            return []
+        there = await self._marks.without(found, info["created"], info["state"]["last_seq"], since)
+        return sorted(set(map(decode, there)))
 
     async def _info(self, keys: str, offset: int) -> dict[str, Any]:
         """Of the stream as it is at one moment, with the encoded keys from `offset` on: at most 100,000."""

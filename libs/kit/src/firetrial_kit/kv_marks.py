@@ -20,32 +20,32 @@ _MARKED = ("KV-Operation", "Nats-Marker-Reason")
 
 
 class Marks:
-    """Those that are known. A look reads what changed since the one before, without the values."""
+    """Those that are known, `upto` a place in the bucket. A look reads what changed since, without values."""
 
     def __init__(self, client: Client, bucket: str) -> None:
         self._client, self._stream, self._prefix = client, f"KV_{bucket}", f"$KV.{bucket}."
         self._lock = asyncio.Lock()
         self._known: set[str] = set()
-        self._upto, self._next = 0, 0.0
+        self.upto, self._next = 0, 0.0
         self._era: tuple[str, int] = ("", 0)
 
-    async def without(self, keys: list[str], created: str, last: int) -> list[str]:
+    async def without(self, keys: list[str], created: str, last: int, since: int) -> list[str]:
         """Encoded `keys` of the bucket that was `created` then, as it is at `last`, without deleted ones.
 
-        Some of these may be left, all where the broker does not show what changed up to `last`: what is
-        hidden is known to be deleted.
+        `since` is `upto` as it was before the broker was asked for the keys. Some deleted ones may be left,
+        all where the broker does not show what changed up to `last`: what is hidden is known to be deleted.
         """
         async with self._lock:
             # A broker that comes back may have lost the newest, and give its numbers to others.
             era = (created, self._client.stats["reconnects"])
-            if era != self._era or last < self._upto:
-                self._known, self._upto, self._next, self._era = set(), 0, 0.0, era
+            if era != self._era or last < since:
+                self._known, self.upto, self._next, self._era = set(), 0, 0.0, era
             now = asyncio.get_running_loop().time()
-            if self._upto < last and (now >= self._next or not self._known.isdisjoint(keys)):
+            if self.upto < last and (now >= self._next or not self._known.isdisjoint(keys)):
                 self._next = now + _EVERY
                 with suppress(*DOWN):
                     await self._look(last)
-                if self._upto < last:
+                if self.upto < last:
                     return keys
             return [key for key in keys if key not in self._known]
 
@@ -54,7 +54,7 @@ class Marks:
         js = self._client.jetstream(timeout=_PATIENCE)
         config = ConsumerConfig(
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-            opt_start_seq=self._upto + 1,
+            opt_start_seq=self.upto + 1,
             headers_only=True,
             inactive_threshold=_UNREAD,
         )
@@ -62,7 +62,7 @@ class Marks:
 
         async def heed(message: Msg) -> None:
             self._heed(message)
-            if self._upto >= last or not message.metadata.num_pending:
+            if self.upto >= last or not message.metadata.num_pending:
                 done.set()
 
         subject = f"{self._prefix}>"
@@ -79,10 +79,10 @@ class Marks:
 
     def _heed(self, message: Msg) -> None:
         place, key = message.metadata.sequence.stream, message.subject.removeprefix(self._prefix)
-        if place <= self._upto:  # of a look that is over
+        if place <= self.upto:  # of a look that is over
             return
         if any(name in (message.headers or {}) for name in _MARKED):
             self._known.add(key)
         else:
             self._known.discard(key)
-        self._upto = place
+        self.upto = place
