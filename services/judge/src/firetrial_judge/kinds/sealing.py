@@ -217,7 +217,9 @@ class Sealing:
         )
         pool, attempt = self._pool(run), known.attempt
         await self.bus.publish(events.work(SERVICE, pool, run.id, wanted, clock=self.clock, attempt=attempt))
-        told = judge_events.SealedTestRequested(run_id=run.id, pool=pool, attempt=attempt)
+        told = judge_events.SealedTestRequested(
+            run_id=run.id, pool=pool, attempt=attempt, experiment_id=run.experiment_id
+        )
         await self.bus.publish(events.fact(SERVICE, run.id, told, clock=self.clock, attempt=attempt))
 
     def _pool(self, run: run_pb2.Run) -> str:

@@ -29,7 +29,7 @@ from firetrial.plan.v1 import plan_pb2 as firetrial_dot_plan_dot_v1_dot_plan__pb
 from firetrial.runner.v1 import run_pb2 as firetrial_dot_runner_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/judge/v1/events.proto\x12\x12\x66iretrial.judge.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1e\x66iretrial/event/v1/event.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\xf0\x01\n\tRunJudged\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x14\n\x0cjudgement_id\x18\x03 \x01(\t\x12\x35\n\tjudgement\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12*\n\x06scores\x18\x05 \x01(\x0b\x32\x1a.firetrial.judge.v1.Scores:\x1c\xea\xe0\x18\x18\n\nrun_judged\x12\x03run\x1a\x05judge\"\x92\x01\n\x0eRunJudgeFailed\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x0e\n\x06reason\x18\x03 \x01(\t:\"\xea\xe0\x18\x1e\n\x10run_judge_failed\x12\x03run\x1a\x05judge\"f\n\x13SealedTestRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05: \xea\xe0\x18\x1c\n\x0etest_requested\x12\x03run\x1a\x05judge\"y\n\x0fJudgeCalibrated\x12\x16\n\x0e\x63\x61libration_id\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_hash\x18\x02 \x01(\t\x12\r\n\x05\x64rift\x18\x03 \x01(\t:*\xea\xe0\x18&\n\x10judge_calibrated\x12\x0b\x63\x61libration\x1a\x05judgeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1f\x66iretrial/judge/v1/events.proto\x12\x12\x66iretrial.judge.v1\x1a$firetrial/artifact/v1/artifact.proto\x1a\x1e\x66iretrial/event/v1/event.proto\x1a\"firetrial/judge/v1/judgement.proto\x1a\x1c\x66iretrial/plan/v1/plan.proto\x1a\x1d\x66iretrial/runner/v1/run.proto\"\xf0\x01\n\tRunJudged\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x14\n\x0cjudgement_id\x18\x03 \x01(\t\x12\x35\n\tjudgement\x18\x04 \x01(\x0b\x32\".firetrial.artifact.v1.ArtifactRef\x12*\n\x06scores\x18\x05 \x01(\x0b\x32\x1a.firetrial.judge.v1.Scores:\x1c\xea\xe0\x18\x18\n\nrun_judged\x12\x03run\x1a\x05judge\"\x92\x01\n\x0eRunJudgeFailed\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.firetrial.runner.v1.Run\x12%\n\x04slip\x18\x02 \x01(\x0b\x32\x17.firetrial.plan.v1.Slip\x12\x0e\n\x06reason\x18\x03 \x01(\t:\"\xea\xe0\x18\x1e\n\x10run_judge_failed\x12\x03run\x1a\x05judge\"}\n\x13SealedTestRequested\x12\x0e\n\x06run_id\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\x05\x12\x15\n\rexperiment_id\x18\x04 \x01(\t: \xea\xe0\x18\x1c\n\x0etest_requested\x12\x03run\x1a\x05judge\"y\n\x0fJudgeCalibrated\x12\x16\n\x0e\x63\x61libration_id\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_hash\x18\x02 \x01(\t\x12\r\n\x05\x64rift\x18\x03 \x01(\t:*\xea\xe0\x18&\n\x10judge_calibrated\x12\x0b\x63\x61libration\x1a\x05judgeb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,7 +49,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RUNJUDGEFAILED']._serialized_start=466
   _globals['_RUNJUDGEFAILED']._serialized_end=612
   _globals['_SEALEDTESTREQUESTED']._serialized_start=614
-  _globals['_SEALEDTESTREQUESTED']._serialized_end=716
-  _globals['_JUDGECALIBRATED']._serialized_start=718
-  _globals['_JUDGECALIBRATED']._serialized_end=839
+  _globals['_SEALEDTESTREQUESTED']._serialized_end=739
+  _globals['_JUDGECALIBRATED']._serialized_start=741
+  _globals['_JUDGECALIBRATED']._serialized_end=862
 # @@protoc_insertion_point(module_scope)

@@ -97,20 +97,23 @@ class SealedTestRequested(_message.Message):
     RUN_ID_FIELD_NUMBER: _builtins.int
     POOL_FIELD_NUMBER: _builtins.int
     ATTEMPT_FIELD_NUMBER: _builtins.int
+    EXPERIMENT_ID_FIELD_NUMBER: _builtins.int
     run_id: _builtins.str
     pool: _builtins.str
     attempt: _builtins.int
     """1-based; a further one is asked for where infrastructure failed."""
+    experiment_id: _builtins.str
     def __init__(
         self,
         *,
         run_id: _builtins.str = ...,
         pool: _builtins.str = ...,
         attempt: _builtins.int = ...,
+        experiment_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "pool", b"pool", "run_id", b"run_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "experiment_id", b"experiment_id", "pool", b"pool", "run_id", b"run_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
