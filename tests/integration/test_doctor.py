@@ -182,7 +182,8 @@ def _kept(well: Installation) -> dict[str, Any]:
         for info in await js.streams_info():
             name = str(info.config.name)
             beats = name == "KV_ft_runner"  # runners say that they are there
-            consumers = sorted(one.name for one in await js.consumers_info(name))
+            # Others come and go by themselves: whoever watches or lists has one.
+            consumers = sorted(one.name for one in await js.consumers_info(name) if one.config.durable_name)
             found[name] = (None if beats else info.state.last_seq, info.state.messages, consumers)
         await client.close()
         return found

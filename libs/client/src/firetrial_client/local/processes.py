@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import random
 import secrets
 import shutil
 import signal
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +23,8 @@ from firetrial_client.local.home import Home
 SERVICES = ("parser", "runner", "judge", "analyzer")
 _PR_SET_PDEATHSIG = 1
 _BACKOFF = (0.2, 1.0, 3.0, 10.0)
+# Linux connects from ports above it, unless it was told otherwise.
+_PORTS = 32768
 
 
 class StartError(Exception):
@@ -105,9 +109,14 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port of the loopback that is free, and stays so until its server listens: none of those that the
+    machine gives to whoever connects to somewhere. Raises StartError.
+    """
+    for port in random.sample(range(_PORTS // 2, _PORTS), 100):
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise StartError(f"a hundred ports below {_PORTS} are taken: end what listens there")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -39,7 +38,6 @@ def doctor(home: str | None, names: tuple[str, ...], only: tuple[str, ...], as_j
     the credentials of the operator and of each service that the environment has some of. Nothing is changed,
     and no call is made that costs anything. Exits with 1 where something is broken.
     """
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # says of each TLS connection how it closed
     if home:
         os.environ["FIRETRIAL_HOME"] = home  # also for what others contribute
     found = printing.run(look(os.environ, names, only))
