@@ -66,12 +66,13 @@ sys.exit(f"these belong to other services: {', '.join(there)}" if there else 0)
 def main(service: str) -> None:
     """Raises CalledProcessError where the service does not stand alone."""
     with tempfile.TemporaryDirectory(prefix=f"firetrial-{service}-") as folder:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         python = str(Path(folder) / "bin" / "python")
         own = {f"firetrial-{service}", "firetrial-kit", "firetrial-protos", "pyproject.toml:build"}
         wanted = Path(folder) / "wanted.txt"
         wanted.write_text(closure(LOCK.read_text(), own, TEST_TOOLS))
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+        install += ["--disable-pip-version-check", "--no-deps", "--no-compile"]
         subprocess.run([*install, "--require-hashes", "-r", str(wanted)], check=True)
         sources = [
             str(ROOT / "libs" / "protos"),
