@@ -182,8 +182,9 @@ async def test_runs_of_a_night_with_a_revoked_key_are_scored_once_it_is_replaced
         experiment_id = (await client.submit_paper(study, plan=plan)).experiment_id
         async for _ in client.watch_report(experiment_id, timeout=120, appear=60):
             pass
-        lost = [run async for run in client.list_runs(experiment_id)]
-        assert [run.outcome for run in lost] == [run_pb2.OUTCOME_JUDGE_FAILED] * 2
+        async with asyncio.timeout(60):  # the report and the runner hear of it apart from each other
+            while len(lost := await ended_as(client, experiment_id, run_pb2.OUTCOME_JUDGE_FAILED)) < 2:
+                await asyncio.sleep(0.2)
         assert all("this key was revoked" in run.reason for run in lost)
 
         system.keys.revoked = False
@@ -192,17 +193,19 @@ async def test_runs_of_a_night_with_a_revoked_key_are_scored_once_it_is_replaced
         assert len(places) == 2
         await admin(system, "dead", "requeue", *places, "--yes")
         async with asyncio.timeout(60):
-            while len(await scored(client, experiment_id)) < 2:
+            while len(found := await ended_as(client, experiment_id, run_pb2.OUTCOME_SCORED)) < 2:
                 await asyncio.sleep(0.2)
-        assert [run.reason for run in await scored(client, experiment_id)] == ["", ""]
+        assert [run.reason for run in found] == ["", ""]
         async with asyncio.timeout(60):
             while await reported(client, experiment_id) != [{"scored": 2}]:
                 await asyncio.sleep(0.2)
 
 
-async def scored(client: AsyncFiretrial, experiment_id: str) -> list[run_pb2.Run]:
+async def ended_as(
+    client: AsyncFiretrial, experiment_id: str, outcome: run_pb2.Outcome.ValueType
+) -> list[run_pb2.Run]:
     runs = [run async for run in client.list_runs(experiment_id)]
-    return [run for run in runs if run.outcome == run_pb2.OUTCOME_SCORED]
+    return [run for run in runs if run.outcome == outcome]
 
 
 async def reported(client: AsyncFiretrial, experiment_id: str) -> list[dict[str, int]]:
