@@ -66,12 +66,6 @@ def attendants(state: State) -> Records[Attendant]:
     return Records(state, KIND, Attendant)
 
 
-async def known(records: Records[Attendant]) -> list[Attendant]:
-    """Every one of them, sorted by instance."""
-    found = [await records.find(id_) for id_ in await records.ids()]
-    return [one for one in found if one is not None]
-
-
 def of(
     parts: Parts, pool: str, slots: int, busy: Callable[[], int], takes: tuple[str, ...] | None = None
 ) -> Attendance:

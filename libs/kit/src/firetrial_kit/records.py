@@ -89,6 +89,11 @@ class Records(Generic[T]):
         keys = await self._state.keys(self._kind)
         return [id_ for key in keys if self._seen(id_ := key.removeprefix(f"{self._kind}."))]
 
+    async def all(self) -> list[T]:
+        """Every record, sorted by id."""
+        found = [await self.find(id_) for id_ in await self.ids()]
+        return [record for record in found if record is not None]
+
     async def page(self, size: int, token: str, ids: list[str] | None = None) -> tuple[list[T], str]:
         """Up to `size` records after `token`, and the token of the next page ("" on the last).
 

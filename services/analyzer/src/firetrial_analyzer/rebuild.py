@@ -52,9 +52,8 @@ async def unused(to: Installation) -> list[str]:
 
     Only of experiments that are complete: a part is stored before it is named, and may be stored again.
     """
-    records = _records(to)
-    known = [await records.find(id_) for id_ in await records.ids()]
-    complete = {record.experiment_id: record for record in known if record and record.complete}
+    known = await _records(to).all()
+    complete = {record.experiment_id: record for record in known if record.complete}
     named = {part.ref.uri for record in complete.values() for part in record.parts}
     lying = [
         f"results/{key}" for id_ in complete for key in await to.objects.keys("results", f"{_TABLES}{id_}/")

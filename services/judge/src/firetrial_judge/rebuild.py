@@ -36,9 +36,8 @@ async def complete(to: Installation) -> list[str]:
 
 async def belongings(to: Installation, experiment_id: str, run_ids: Collection[str]) -> Belongings:
     """The judgements of its runs. Grades, claims of ground truths and answers of models are others' too."""
-    judgements, mine = _judgements(to), set(run_ids)
-    known = [await judgements.find(id_) for id_ in await judgements.ids()]
-    found = [one for one in known if one and (one.run_id in mine or one.experiment_id == experiment_id)]
+    mine, known = set(run_ids), await _judgements(to).all()
+    found = [one for one in known if one.run_id in mine or one.experiment_id == experiment_id]
     sealed = Records(to.state, "sealed", SealedRun)
     tests = [test for id_ in run_ids if (test := await sealed.find(id_))]
     records = [f"judgement.{one.id}" for one in found]
@@ -57,8 +56,7 @@ async def unused(to: Installation) -> list[str]:
     """Copies for looks that no judge has noted: each is noted before it is put there, until it is removed."""
     looks = await to.objects.keys(lent.BUCKET, LOOK)
     noted = Records(to.state, lent.KIND, lent.Lying, shared=True)
-    known = [await noted.find(id_) for id_ in await noted.ids()]
-    needed = {key for one in known if one for key in one.keys}
+    needed = {key for one in await noted.all() for key in one.keys}
     return [f"{lent.BUCKET}/{key}" for key in looks if key not in needed]
 
 

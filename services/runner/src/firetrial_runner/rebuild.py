@@ -136,8 +136,8 @@ async def _forgotten(books: Books, key: str) -> bool:
 
 async def unused(to: Installation) -> list[str]:
     """What looks left whose records are gone, and copies of such records, which are made no more."""
-    left = await to.objects.keys(keys.BUCKET, keys.of_runs(looks.START))
-    found = [keys.uri(key) for key in left if await _forgotten(Books(to.state), key)]
+    books, left = Books(to.state), await to.objects.keys(keys.BUCKET, keys.of_runs(looks.START))
+    found = [keys.uri(key) for key in left if await _forgotten(books, key)]
     copies = (key for key in await STEWARD.copies(to.objects) if key.startswith("test."))
     old = [keys.uri(STEWARD.place(key)) for key in copies if _of_look(key.removeprefix("test."))]
     return [*found, *old]

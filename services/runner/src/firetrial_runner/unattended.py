@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from firetrial_kit.attendance import Attendant, known
+from firetrial_kit.attendance import Attendant
 from firetrial_kit.clock import Clock
 from firetrial_runner import run as runs
 from firetrial_runner.kinds.sealed import TrialRecord, trial_id
@@ -45,7 +45,7 @@ async def tell(books: Books, clock: Clock, going_on: Sequence[Run]) -> None:
     tested = [(run, run.sealed) for run in going_on if run.state is RunState.CONCLUDED and run.sealed]
     if not queued and not tested:
         return
-    there = await known(books.attendants)
+    there = await books.attendants.all()
     for run, what in list(changes(queued, pools_of(there, clock)))[:_MOST]:
         await books.change_run(run.id, partial(runs.waits, what=what))
     await _tell_tests(books, tested, testing(there, clock))
@@ -62,7 +62,7 @@ async def _tell_tests(books: Books, tested: Iterable[tuple[Run, Sealed]], pools:
 
 async def served(books: Books, clock: Clock) -> frozenset[str]:
     """The pools that somebody takes runs of now."""
-    return pools_of(await known(books.attendants), clock)
+    return pools_of(await books.attendants.all(), clock)
 
 
 def pools_of(attendants: Iterable[Attendant], clock: Clock) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from firetrial_kit.attendance import Attendant, attendants, known
+from firetrial_kit.attendance import Attendant, attendants
 from firetrial_kit.errors import Fault, FiretrialError, Reason, check
 from firetrial_kit.state import State
 
@@ -15,7 +15,7 @@ BUCKET = "ft_runner"
 
 async def there(state: State, now: datetime) -> list[Attendant]:
     """The runners that said so within the last seconds, by pool and name."""
-    alive = [one for one in await known(attendants(state)) if one.there(now)]
+    alive = [one for one in await attendants(state).all() if one.there(now)]
     return sorted(alive, key=lambda one: (one.pool, one.instance))
 
 

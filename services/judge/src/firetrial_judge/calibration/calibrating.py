@@ -111,7 +111,7 @@ class Calibrating:
 
         Both are empty for a judge that was never calibrated. The metric follows.
         """
-        records = await self._all()
+        records = await self._records.all()
         fitting = latest([r for r in records if r.config_hash == config.hash], config.backend)
         drift = "" if fitting else drifted(latest(records, config.backend), config)
         self._metrics.drift.labels(config.backend).set(bool(drift))
@@ -132,17 +132,13 @@ class Calibrating:
         )
 
     async def _announce(self, record: CalibrationRecord, config: JudgeConfig) -> None:
-        before = latest(await self._all(), record.backend, but=record.id)
+        before = latest(await self._records.all(), record.backend, but=record.id)
         told = [text for text in (drifted(before, config), moved(before, record)) if text]
         self._metrics.calibrated(record.backend, record.model, record.accuracy or 0.0)
         payload = events_pb2.JudgeCalibrated(
             calibration_id=record.id, config_hash=record.config_hash, drift="; ".join(told)
         )
         await self._bus.publish(events.fact(_SERVICE, record.id, payload, clock=self._clock))
-
-    async def _all(self) -> list[CalibrationRecord]:
-        found = [await self._records.find(id_) for id_ in await self._records.ids()]
-        return [record for record in found if record is not None]
 
     async def _read(self, record: CalibrationRecord) -> calibration_pb2.Calibration:
         data = await self._objects.get(record.ref.uri, sha256=record.ref.sha256)

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from firetrial_kit import jetstream, logs, metrics
-from firetrial_kit.attendance import attendants, known
+from firetrial_kit.attendance import attendants
 from firetrial_kit.clock import SystemClock
 from firetrial_kit.errors import FiretrialError
 from firetrial_kit.ids import digest
@@ -74,7 +74,7 @@ async def watch(
         async def go_round() -> Round:
             done = await fleet.go_round()
             if scraped is not None:
-                write(scraped, targets(await known(attendants(state)), pilot.pool, clock.now()))
+                write(scraped, targets(await attendants(state).all(), pilot.pool, clock.now()))
             return done
 
         if once:
