@@ -98,7 +98,7 @@ class Deleting:
         found = await self._belongings(experiment)
         own = {name: tuple(await self._there(name, one.records)) for name, one in found.items()}
         if not any(own.values()) and not any(one.objects for one in found.values()):
-            return await self._left(await self._noted(experiment))
+            return await self._left(_noted(experiment, await self._notes(experiment)))
         if not await self._begun(experiment):
             _check(found.values(), despite_release=despite_release)
         ended = max((one.ended for one in found.values() if one.ended), default=None)
@@ -159,12 +159,13 @@ class Deleting:
 
     async def _prove(self, experiment: str) -> dict[str, Any]:
         """List everything again that was noted, and store what was found to be gone."""
-        noted = await self._noted(experiment)
+        notes = await self._notes(experiment)
+        noted = _noted(experiment, notes)
         left = await self._left(noted)
         proof = {
             "experiment": experiment,
             "proved_at": datetime.now(UTC).isoformat(),
-            "removed": _removed(noted, await self._notes(experiment)),
+            "removed": _removed(noted, notes),
             "remains": [{"what": what, "why": why} for what, why in (*noted.others, _AUDIT)],
             "listed_again": {"found": left.what},
         }
@@ -190,26 +191,6 @@ class Deleting:
             records={name: tuple(await self._there(name, keys)) for name, keys in plan.records.items()},
             subjects=await self._subjects(set(map(token, ids))),
             letters=tuple(await self._letters(ids)),
-        )
-
-    async def _noted(self, experiment: str) -> Plan:
-        """All that was to go, over every attempt. Raises NOT_FOUND where there was none."""
-        notes = await self._notes(experiment)
-        if not notes:
-            fault = Fault("experiment", experiment, "must be one that `firetrial status` lists")
-            message = f"there is no experiment {experiment!r}: `firetrial status` lists them"
-            raise FiretrialError(Reason.NOT_FOUND, message, faults=[fault])
-        return Plan(
-            experiment,
-            runs=_all(notes, "runs"),
-            objects=tuple(sorted({one["uri"] for note in notes for one in note["objects"]})),
-            records={
-                name: tuple(sorted({key for note in notes for key in note["records"].get(name, ())}))
-                for name in dict.fromkeys(name for note in notes for name in note["records"])
-            },
-            subjects={subject: count for note in reversed(notes) for subject, count in note["facts"].items()},
-            letters=_all(notes, "dead_letters"),
-            others=tuple(dict.fromkeys(tuple(one) for note in notes for one in note.get("remains", ()))),
         )
 
     async def _begun(self, experiment: str) -> bool:
@@ -282,6 +263,26 @@ async def measured(objects: Objects, uri: str) -> tuple[str, int] | None:
         found.update(piece)
         size += len(piece)
     return found.hexdigest(), size
+
+
+def _noted(experiment: str, notes: Sequence[dict[str, Any]]) -> Plan:
+    """All that was to go, over every attempt. Raises NOT_FOUND where there was none."""
+    if not notes:
+        fault = Fault("experiment", experiment, "must be one that `firetrial status` lists")
+        message = f"there is no experiment {experiment!r}: `firetrial status` lists them"
+        raise FiretrialError(Reason.NOT_FOUND, message, faults=[fault])
+    return Plan(
+        experiment,
+        runs=_all(notes, "runs"),
+        objects=tuple(sorted({one["uri"] for note in notes for one in note["objects"]})),
+        records={
+            name: tuple(sorted({key for note in notes for key in note["records"].get(name, ())}))
+            for name in dict.fromkeys(name for note in notes for name in note["records"])
+        },
+        subjects={subject: count for note in reversed(notes) for subject, count in note["facts"].items()},
+        letters=_all(notes, "dead_letters"),
+        others=tuple(dict.fromkeys(tuple(one) for note in notes for one in note.get("remains", ()))),
+    )
 
 
 def _all(notes: Sequence[dict[str, Any]], name: str) -> tuple[Any, ...]:
