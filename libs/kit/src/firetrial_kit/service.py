@@ -22,7 +22,7 @@ import structlog
 from nats.aio.client import Client
 from prometheus_client import CollectorRegistry
 
-from firetrial_kit import auth, jetstream, logs, metrics, rpc, telemetry, tenants, trace
+from firetrial_kit import auth, jetstream, logs, metrics, rpc, telemetry, tenants, trace, whole
 from firetrial_kit.audit import Audit
 from firetrial_kit.bus import Bus, Consumer, Received
 from firetrial_kit.clock import Clock, SystemClock
@@ -358,9 +358,7 @@ def _announce(settings: CommonSettings, rpc_port: int, metrics_port: int) -> Non
         "metrics": f"{settings.metrics_address.rpartition(':')[0]}:{metrics_port}",
     }
     settings.ports_file.parent.mkdir(parents=True, exist_ok=True)
-    aside = settings.ports_file.with_suffix(".new")
-    aside.write_text(json.dumps(told))
-    aside.replace(settings.ports_file)
+    whole.put(settings.ports_file, json.dumps(told))
 
 
 def main(builds: Mapping[str, Build], environ: Mapping[str, str]) -> None:

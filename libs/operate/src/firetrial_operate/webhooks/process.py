@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from firetrial_kit import jetstream, logs, metrics
+from firetrial_kit import jetstream, logs, metrics, whole
 from firetrial_kit.clock import SystemClock
 from firetrial_operate.webhooks.delivering import Delivering
 from firetrial_operate.webhooks.endpoint import Endpoint
@@ -65,8 +65,5 @@ async def serve(told: WebhookSettings, endpoints: Sequence[Endpoint]) -> None:
 
 
 def _announce(ports_file: Path | None, address: str) -> None:
-    if ports_file is None:
-        return
-    aside = ports_file.with_suffix(".new")
-    aside.write_text(json.dumps({"pid": os.getpid(), "metrics": address}))
-    aside.replace(ports_file)
+    if ports_file is not None:
+        whole.put(ports_file, json.dumps({"pid": os.getpid(), "metrics": address}))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
+from firetrial_kit import whole
 from firetrial_kit.attendance import Attendant
 from firetrial_kit.errors import FiretrialError, Reason
 
@@ -19,11 +20,8 @@ def targets(known: Iterable[Attendant], pool: str, now: datetime) -> str:
 
 def write(file: Path, text: str) -> None:
     """Put it there in one piece, where it differs. Raises UNAVAILABLE where that cannot be done."""
-    aside = file.with_name(f".{file.name}.new")  # no name that Prometheus looks for
     try:
-        if file.exists() and file.read_text() == text:
-            return
-        aside.write_text(text)
-        aside.replace(file)
+        if not file.exists() or file.read_text() != text:
+            whole.put(file, text)
     except OSError as error:
         raise FiretrialError(Reason.UNAVAILABLE, f"{file} cannot be written: {error.strerror}") from error
