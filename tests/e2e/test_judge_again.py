@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -25,7 +24,7 @@ from firetrial_kit.s3 import S3Objects
 from support import servers
 from support.agents import register
 from support.cluster import Cluster, cluster
-from support.scripted_models import Reply, Request, ScriptedModels, answer, claim_ids, status
+from support.scripted_models import Reply, Request, ScriptedModels, answer, judging, status
 
 pytestmark = [pytest.mark.needs("nats-server", "weed", "bwrap"), pytest.mark.timeout(300)]
 OFFLINE_SETS = JudgeConfig(backend=JudgeConfig.BACKEND_OFFLINE, mode=JudgeConfig.MODE_SET)
@@ -48,17 +47,7 @@ class Keys:
 
 def entailing(request: Request) -> Reply:
     """Every sentence is a claim, and every claim is entailed."""
-    if ids := claim_ids(request.prompt):
-        given = [{"id": id_, "verdict": "ENTAILED", "rationale": "so", "evidence": ""} for id_ in ids]
-        return answer({"verdicts": given})
-    said = re.findall(r"[A-Z][^.\n]* is faster [^.\n]*\.", request.prompt)
-    return answer(
-        {
-            "claims": [
-                {"quote": s, "text": s, "kind": "comparative", "repeats": 0} for s in dict.fromkeys(said)
-            ]
-        }
-    )
+    return answer(judging(request.prompt, r"[A-Z][^.\n]* is faster [^.\n]*\.", "ENTAILED"))
 
 
 @dataclass(frozen=True)

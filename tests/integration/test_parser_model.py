@@ -22,20 +22,11 @@ from firetrial_kit.s3 import S3Objects
 from support import servers
 from support.cluster import Cluster
 from support.scripted_models import Reply, Request, ScriptedModels, answer
-from unit.parser.answers import EXPERIMENTS, QUESTIONS
+from unit.parser.answers import ANSWERS
 from unit.parser.study import TEXT
 
 pytestmark = [pytest.mark.needs("nats-server"), pytest.mark.timeout(120)]
 
-AXIS = {"level": 1, "reason": "One thing is varied."}
-ANSWERS = {
-    "tree-outline": QUESTIONS,
-    "tree-part": EXPERIMENTS,
-    "question": {"question": "What does time in a furnace do to steel?"},
-    "difficulty": dict.fromkeys(
-        ("conceptual_decomposition", "confound_control", "analysis_complexity"), AXIS
-    ),
-}
 PRICES = {"scripted": {"prompt": 2.0, "completion": 10.0, "cached": 1.0}}
 
 

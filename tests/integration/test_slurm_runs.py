@@ -21,6 +21,7 @@ from support.agents import SORTING
 from support.cluster import Cluster, cluster
 from support.sandboxes import MIB
 from support.scripted_models import ScriptedModels
+from support.watched import STUDY
 
 pytestmark = [
     pytest.mark.needs("nats-server", "weed", "bwrap", "openssl", *slurm.PROGRAMS),
@@ -40,22 +41,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm.Slurm]:
         yield found
 
 
-STUDY = """# Sorting small arrays
-
-## Question
-How does the size of an array change which of two sorting methods is faster?
-
-## Scope
-Arrays of 4 to 4096 random integers; insertion sort and merge sort; wall time over 50 repeats.
-
-## Results
-Table 1 shows the wall time of both methods by array size.
-
-Table 1: Median wall time by array size and method.
-
-Insertion sort is faster than merge sort on arrays below 32 elements (Table 1).
-Merge sort is faster than insertion sort on arrays above 128 elements (Table 1).
-"""
 AGENT = """
 import json, os, time, urllib.request
 print("planning", flush=True)

@@ -17,7 +17,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from support.scripted_models import Reply, Request, answer, claim_ids, raw, status, text
+from support.scripted_models import Reply, Request, answer, judging, raw, status, text
 
 
 class Told:
@@ -30,16 +30,7 @@ class Told:
 
 def value(prompt: str) -> dict[str, Any]:
     """Claims are sentences; every other claim is entailed."""
-    if claim_ids(prompt):
-        listed = enumerate(claim_ids(prompt))
-        return {
-            "verdicts": [
-                {"id": id_, "verdict": "NEUTRAL" if n % 2 else "ENTAILED", "rationale": "so", "evidence": ""}
-                for n, id_ in listed
-            ]
-        }
-    said = re.findall(r"^(Finding \d+ of .*)$", prompt, re.MULTILINE)
-    return {"claims": [{"quote": s, "text": s, "kind": "directional", "repeats": 0} for s in said]}
+    return judging(prompt, r"(?m)^(Finding \d+ of .*)$", "ENTAILED", "NEUTRAL", kind="directional")
 
 
 def ragchecker(prompt: str) -> str:

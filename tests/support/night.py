@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -244,13 +243,9 @@ def _reply(night: Callable[[], set[str]]) -> Callable[[Request], Reply]:
             return scripted.status(401)
         if model in ("cheap", "dear", "free", "broken"):
             return scripted.text("I see.")
-        if ids := scripted.claim_ids(request.prompt):
-            verdict = "NEUTRAL" if model == "third" else "ENTAILED"
-            given = [{"id": id_, "verdict": verdict, "rationale": "so", "evidence": ""} for id_ in ids]
-            return scripted.answer({"verdicts": given})
-        said = dict.fromkeys(re.findall(r"Accuracy is lower[^\n]*without[^.\n]*\.", request.prompt))
-        claims = [{"quote": s, "text": s, "kind": "comparative", "repeats": 0} for s in said]
-        return scripted.answer({"claims": claims})
+        said = r"Accuracy is lower[^\n]*without[^.\n]*\."
+        verdict = "NEUTRAL" if model == "third" else "ENTAILED"
+        return scripted.answer(scripted.judging(request.prompt, said, verdict))
 
     return reply
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
+from itertools import cycle
 from typing import Any, Self
 
 
@@ -408,3 +409,12 @@ def _write(to: BufferedIOBase, reply: Reply) -> None:
 def claim_ids(prompt: str) -> list[str]:
     """The ids of the claims that a verdict prompt lists, for scripts that answer each of them."""
     return re.findall(r'"id": "([^"]+)",\s*"claim"', prompt)
+
+
+def judging(prompt: str, said: str, *verdicts: str, kind: str = "comparative") -> dict[str, Any]:
+    """What a judge's model says: what matches `said` are the claims; claims have `verdicts` by turns."""
+    if ids := claim_ids(prompt):
+        given = zip(ids, cycle(verdicts), strict=False)
+        return {"verdicts": [{"id": i, "verdict": v, "rationale": "so", "evidence": ""} for i, v in given]}
+    found = dict.fromkeys(re.findall(said, prompt))
+    return {"claims": [{"quote": text, "text": text, "kind": kind, "repeats": 0} for text in found]}

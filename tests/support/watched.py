@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -80,13 +79,9 @@ def _reply(request: Request) -> Reply:
         return scripted.text("I see.")
     if model == "broken":
         return scripted.status(500)
-    if ids := scripted.claim_ids(request.prompt):
-        verdict = "NEUTRAL" if model == "second" else "ENTAILED"
-        given = [{"id": id_, "verdict": verdict, "rationale": "so", "evidence": ""} for id_ in ids]
-        return scripted.answer({"verdicts": given})
-    said = dict.fromkeys(re.findall(r"[A-Z][^.\n]* is (?:faster|slower) [^.\n]*\.", request.prompt))
-    claims = [{"quote": s, "text": s, "kind": "comparative", "repeats": 0} for s in said]
-    return scripted.answer({"claims": claims})
+    said = r"[A-Z][^.\n]* is (?:faster|slower) [^.\n]*\."
+    verdict = "NEUTRAL" if model == "second" else "ENTAILED"
+    return scripted.answer(scripted.judging(request.prompt, said, verdict))
 
 
 @dataclass(frozen=True, slots=True)

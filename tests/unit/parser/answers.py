@@ -57,6 +57,16 @@ RISES = leaf(
 )
 SPREAD = leaf("figure", evidence="Fig. 1", uncertain=True)
 EXPERIMENTS = {"nodes": [RISES, SPREAD]}
+_AXIS = {"level": 1, "reason": "One thing is varied."}
+ANSWERS = {
+    "tree-outline": QUESTIONS,
+    "tree-part": EXPERIMENTS,
+    "question": {"question": "What does time in a furnace do to steel?"},
+    "difficulty": dict.fromkeys(
+        ("conceptual_decomposition", "confound_control", "analysis_complexity"), _AXIS
+    ),
+}
+"""By the purpose of what a parser asks, all that makes a task of the study."""
 INVENTED = {
     "nodes": [leaf("table", evidence="Table 9", conclusion="It reaches 9999.", quotes=["No such words."])]
 }
