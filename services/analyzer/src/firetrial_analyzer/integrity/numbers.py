@@ -47,6 +47,8 @@ class Numbers:
         self._tracer = Tracer(conclusion)
         self._given = _given(instruction)
         self._ledger = Ledger()
+        # Of derived numbers, by where they begin: their values before rounding.
+        self._exact: dict[int, float] = {}
         self._table = dict(_of_cells(conclusion, self._tracer.targets))
 
     def _mean(self, item: Quantity) -> Quantity | None:
@@ -81,7 +83,6 @@ class Numbers:
     def traces(self) -> tuple[NumberTrace, ...]:
         """To be asked once everything was seen. Numbers that were not looked for are not told of."""
         self._tracer.end()
-        self._exact: dict[int, float] = {}
         found = {item.start: trace for item in self._tracer.quantities if (trace := self._first(item))}
         explainer = Explainer(self._ledger)
         # What follows from outputs may be a part of what others follow from.
